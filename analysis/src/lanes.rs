@@ -507,7 +507,7 @@ impl Sequences {
         // last number from above.
         let reach = last.saturating_add(1);
         while let Some((&from, &to)) = self.ranges.range(..=reach).next_back() {
-            if to.saturating_add(1) < first {
+            if to < first && first - to > 1 {
                 break;
             }
             self.ranges.remove(&from);

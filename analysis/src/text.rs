@@ -54,7 +54,7 @@ pub fn shortened(text: &str, width: usize) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     // Without room the ellipsis remains.
-    let kept = width.saturating_sub(1);
+    let kept = width.max(1) - 1;
     let (start, end) = (kept * 2 / 5, kept - kept * 2 / 5);
     let mut short: String = text.chars().take(start).collect();
     short.push('…');

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_analysis::{Parcel, Source, SourceReport, Step};
+use baler_common::number::to_u64;
 use baler_common::record::Records;
 pub use batch::{Batch, RecordIdentity};
 #[cfg(feature = "stream")]
@@ -200,7 +201,7 @@ impl<T: Records> Consumer<T> {
                 return Err(Error::Handler(error));
             }
             self.pause(pause);
-            pause = LONGEST_PAUSE.min(pause.saturating_mul(2));
+            pause = LONGEST_PAUSE.min(pause * 2);
         }
         self.close(CLOSE_TIMEOUT)
     }
@@ -235,7 +236,7 @@ impl<T: Records> Consumer<T> {
                 Err(source) => {
                     let origin = parcel.origin().map(ToString::to_string);
                     let error = Error::Read {
-                        origin: origin.unwrap_or_default().into(),
+                        origin: origin.unwrap_or_else(|| "a chunk".to_owned()).into(),
                         position,
                         source,
                     };
@@ -244,9 +245,8 @@ impl<T: Records> Consumer<T> {
                 }
             }
         }
-        let others = parcel.len().saturating_sub(records.len());
-        let others = u64::try_from(others).unwrap_or(u64::MAX);
-        self.skipped = self.skipped.saturating_add(others);
+        // The source selects all records of a chunk, and none is read twice.
+        self.skipped += to_u64(parcel.len() - records.len());
         let source = self.source.clone();
         (!records.is_empty()).then(|| Ok(Batch::new(records, positions, parcel, source)))
     }
@@ -271,8 +271,10 @@ impl<T> Consumer<T> {
     /// Waits for this time, or until the consumer is stopped.
     fn pause(&self, time: Duration) {
         let until = Instant::now() + time;
-        while !self.stop.is_stopped() && Instant::now() < until {
-            let left = until.saturating_duration_since(Instant::now());
+        while let Some(left) = until.checked_duration_since(Instant::now()) {
+            if self.stop.is_stopped() {
+                return;
+            }
             std::thread::park_timeout(POLL_INTERVAL.min(left));
         }
     }

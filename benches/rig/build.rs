@@ -33,9 +33,10 @@ fn main() {
     }
     // A change there makes a clean tree dirty; tests and documents are not in the program.
     watch(&root.join("Cargo.lock"));
-    let manifests = git(&root, &["ls-files", "*Cargo.toml"]).unwrap_or_default();
+    let manifests = git(&root, &["ls-files", "*Cargo.toml"]);
     let sources = manifests
-        .lines()
+        .iter()
+        .flat_map(|it| it.lines())
         .map(|it| root.join(it).with_file_name("src"));
     sources.filter(|it| it.is_dir()).for_each(|it| watch(&it));
 }

@@ -68,13 +68,13 @@ pub(crate) fn times_of<'a>(table: &Table, batch: &'a RecordBatch) -> Option<Vec<
 /// The chunks of a writer, to be decoded after a measurement. Decoding on the collector's thread would
 /// take its time, and a processor from the measurement.
 #[derive(Debug, Default)]
-pub(crate) struct Kept(Arc<Mutex<Vec<Chunk>>>);
+pub(crate) struct WrittenChunks(Arc<Mutex<Vec<Chunk>>>);
 
-impl Kept {
+impl WrittenChunks {
     /// Returns a writer that keeps its chunks here.
     pub(crate) fn writer(&self) -> Box<dyn ChunkWriter> {
-        let kept = Arc::clone(&self.0);
-        watched(move |chunk| lock(&kept).push(chunk))
+        let chunks = Arc::clone(&self.0);
+        watched(move |chunk| lock(&chunks).push(chunk))
     }
 
     /// Takes the chunks so far.

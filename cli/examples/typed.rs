@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for batch in baler::consume::<Call>(&uri)? {
         let batch = batch?;
         for call in &batch {
-            let took = Duration::from_nanos(call.tout.saturating_sub(call.tin).unsigned_abs());
+            let took = Duration::from_nanos(call.tout.abs_diff(call.tin));
             if seen < 3 {
                 println!("{} took {took:?}", call.operation_signature);
             }

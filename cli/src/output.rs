@@ -82,7 +82,7 @@ pub(crate) fn take(document: &mut Value, name: &str) -> Value {
     let fields = document.as_object_mut();
     fields
         .and_then(|it| it.shift_remove(name))
-        .unwrap_or_default()
+        .unwrap_or(Value::Null)
 }
 
 /// Adds a field to a document.

@@ -152,7 +152,7 @@ impl Patience {
         {
             self.told_wait = None;
             let over = waiting.since().unwrap_or(now);
-            let waited = over.saturating_duration_since(began);
+            let waited = over.duration_since(began);
             return Ok(Some(format!(
                 "{endpoint} is back after {}",
                 seconds(waited)
@@ -161,7 +161,7 @@ impl Patience {
         let Some(since) = waiting.since() else {
             return Ok(None);
         };
-        let waited = now.saturating_duration_since(since);
+        let waited = now.duration_since(since);
         if self.give_up.is_some_and(|most| waited >= most) {
             let message = format!(
                 "gave up on {endpoint} after {}: {}",
@@ -170,7 +170,7 @@ impl Patience {
             );
             return Err(Failure::new(Code::Unavailable, message));
         }
-        let is_due = |at: Instant| now.saturating_duration_since(at) >= REPORT_INTERVAL;
+        let is_due = |at: Instant| now.duration_since(at) >= REPORT_INTERVAL;
         if waited < BEFORE_TELLING || !self.told_at.is_none_or(is_due) {
             return Ok(None);
         }

@@ -25,6 +25,8 @@ use identity::Identities;
 use ledger::Ledger;
 pub(crate) use ledger::RelayStats;
 
+use crate::shutdown::time_until;
+
 /// Returns the default settings of a relay. At most 1,024 chunks and 64 MiB are received and not
 /// settled, and the sink is tried again without limit. Each process has its own seed for the
 /// pauses.
@@ -78,8 +80,8 @@ impl Notify for SinkNotification {
 #[derive(Debug, Clone, Copy)]
 struct Demand {
     max: usize,
-    /// The number of chunks, in all, after which the source is paused.
-    in_all: u64,
+    /// The number of chunks, in all, after which the source is paused; `None` without a limit.
+    in_all: Option<u64>,
     paused: bool,
 }
 
@@ -109,7 +111,7 @@ impl Relay {
         settings.max_bytes = settings.max_bytes.max(1);
         let demand = Demand {
             max: settings.max_chunks,
-            in_all: u64::MAX,
+            in_all: None,
             paused: false,
         };
         let (sender, changes) = sync_channel(1);
@@ -174,6 +176,12 @@ impl Relay {
         self.ledger.counts.received
     }
 
+    /// Whether the source has handed out all the chunks that are wanted.
+    fn has_enough(&self) -> bool {
+        let wanted = self.demand.in_all;
+        wanted.is_some_and(|wanted| self.received() >= wanted)
+    }
+
     /// Drives the outbox and settles the deliveries that it concludes.
     fn drive(&mut self, by: Option<Instant>) -> Result<(), RelayError> {
         // Clear the notification first: later changes belong to the next turn.
@@ -199,7 +207,7 @@ impl Relay {
 
     /// Waits until the sink notifies of a change, or until this time.
     fn wait(&mut self, until: Instant) {
-        let left = until.saturating_duration_since(Instant::now());
+        let left = time_until(until);
         self.has_changed = self.has_changed || self.changes.recv_timeout(left).is_ok();
     }
 
@@ -265,11 +273,11 @@ impl Relay {
         stop: Stop,
         mut keep_going: impl FnMut(&Self) -> bool,
     ) -> Result<Ended, RelayError> {
-        self.demand.in_all = stop.chunks.unwrap_or(u64::MAX);
+        self.demand.in_all = stop.chunks;
         let mut last_heard = Instant::now();
         while keep_going(self) {
             let settled = self.ledger.in_flight.is_empty();
-            if settled && self.received() >= self.demand.in_all {
+            if settled && self.has_enough() {
                 return Ok(Ended::Count);
             }
             let waited = self.is_source_waited_for();
@@ -330,8 +338,7 @@ impl Relay {
     ///
     /// It exceeds the deadline only as far as a connector exceeds its own.
     pub(crate) fn close(mut self, by: Instant) -> RelayReport {
-        let now = Instant::now();
-        let for_source = by.saturating_duration_since(now) / PART_FOR_SOURCE;
+        let for_source = time_until(by) / PART_FOR_SOURCE;
         let sink_by = by.checked_sub(for_source.min(MAX_FOR_SOURCE)).unwrap_or(by);
         self.ledger.reader.set_demand(0);
         let mut error = None;

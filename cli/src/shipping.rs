@@ -31,7 +31,7 @@ use crate::exit::{Code, Failure};
 use crate::observe::Observation;
 use crate::output;
 use crate::patience::TargetPatience;
-use crate::shutdown::Shutdown;
+use crate::shutdown::{Shutdown, time_until};
 
 /// How often the watch looks at the medium and at signals.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -76,7 +76,7 @@ impl Shipper {
             .overflow(overflow(args))
             .retry(retry(args))
             .on_event(move |event| events.note(event));
-        let compression = args.compression.unwrap_or_default();
+        let compression = args.compression.unwrap_or(Compression::None);
         builder = match args.container {
             ContainerChoice::Kieker if compression != Compression::None => {
                 return Err(Failure::configuration(format!(
@@ -90,7 +90,7 @@ impl Shipper {
                 ));
             }
             ContainerChoice::Kieker => builder.serializer(KiekerSerializer::default()),
-            ContainerChoice::Native => builder.serializer(native(args)?),
+            ContainerChoice::Native => builder.serializer(native(args, compression)?),
         };
         if let Some(ChunkRecords::Fixed(records)) = args.chunk_records {
             builder = builder.chunk_records(records.get());
@@ -243,9 +243,7 @@ impl Shipper {
                     return;
                 }
                 if shutdown.is_requested() && emitting.load(Ordering::Acquire) {
-                    let left = shutdown
-                        .deadline()
-                        .saturating_duration_since(Instant::now());
+                    let left = time_until(shutdown.deadline());
                     let until = *let_go_at.get_or_insert_with(|| Instant::now() + left / 4);
                     if Instant::now() >= until {
                         controller.shutdown_by(shutdown.deadline());
@@ -286,8 +284,8 @@ pub(crate) fn send_on_what_is_spooled(
 }
 
 /// Returns the serializer of Baler's own container, compressed as the flags ask.
-fn native(args: &ShippingArgs) -> Result<NativeSerializer, Failure> {
-    let serializer = match (&args.dictionary, args.compression.unwrap_or_default()) {
+fn native(args: &ShippingArgs, compression: Compression) -> Result<NativeSerializer, Failure> {
+    let serializer = match (&args.dictionary, compression) {
         (None, compression) => NativeSerializer::new(compression),
         (Some(path), Compression::Zstd { level }) => {
             NativeSerializer::with_dictionary(level, &decoding::read(path)?)

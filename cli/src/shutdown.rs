@@ -127,10 +127,10 @@ impl Shutdown {
             let draining = draining.unwrap_or_else(PoisonError::into_inner).take();
             let deadline = shutdown.deadline();
             let end = deadline + KEPT + GRACE;
-            if let Some(left) = draining {
-                let time = deadline.saturating_duration_since(Instant::now());
-                let until = SystemTime::now() + time;
-                let until = until.duration_since(UNIX_EPOCH).unwrap_or_default();
+            let time = time_until(deadline);
+            let until = (SystemTime::now() + time).duration_since(UNIX_EPOCH);
+            // A clock before 1970 has no time of day to show.
+            if let (Some(left), Ok(until)) = (draining, until) {
                 let minutes = until.as_secs() / 60;
                 output::say(format_args!(
                     "draining, {} chunks left, until {:02}:{:02}:{:02} UTC at most ({} s), press \
@@ -204,10 +204,9 @@ impl Shutdown {
     pub(crate) fn wait_until(&self, until: Instant) -> bool {
         let mut deadline = self.lock();
         while deadline.is_none() {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let Some(left) = until.checked_duration_since(Instant::now()) else {
                 return false;
-            }
+            };
             deadline = self
                 .state
                 .changed
@@ -232,12 +231,18 @@ pub(crate) fn is_partial(reached_end: Option<bool>, shutdown: &Shutdown) -> bool
     reached_end == Some(false) && shutdown.is_requested()
 }
 
+/// Returns how long it is until then; zero if it is over.
+pub(crate) fn time_until(then: Instant) -> Duration {
+    then.saturating_duration_since(Instant::now())
+}
+
 /// Whether the process was started to outlive its terminal, as by `nohup`.
 fn ignores_hangups() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    ignored.is_some_and(|mask| mask & (1 << (SIGHUP - 1)) != 0)
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| {
+        let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        ignored.is_some_and(|mask| mask & (1 << (SIGHUP - 1)) != 0)
+    })
 }
 
 #[cfg(test)]

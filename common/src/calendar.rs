@@ -6,7 +6,7 @@ const DAY_OF_1970: i64 = 719_468;
 
 /// Returns the year, month and day of a day that is counted from 1970.
 pub fn date(day: i64) -> (i64, i64, i64) {
-    let day = day.saturating_add(DAY_OF_1970);
+    let day = day + DAY_OF_1970;
     let day_of_era = day.rem_euclid(146_097);
     let year_of_era =
         (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

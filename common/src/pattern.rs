@@ -161,8 +161,8 @@ impl Eq for Pattern {}
 fn parts_of_name(pattern: &str) -> Vec<Box<str>> {
     let (head, _) = pattern.split_once('(').unwrap_or((pattern, ""));
     let (head, _) = head.split_once("->").unwrap_or((head, ""));
-    let name = head.split_whitespace().next_back().unwrap_or_default();
-    let parts = name.split(|it: char| !it.is_alphanumeric());
+    let name = head.split_whitespace().next_back().into_iter();
+    let parts = name.flat_map(|name| name.split(|it: char| !it.is_alphanumeric()));
     let mut parts: Vec<Box<str>> = parts.filter(|it| !it.is_empty()).map(Into::into).collect();
     // The longest ones are the rarest.
     parts.sort_by_key(|it| std::cmp::Reverse(it.len()));
@@ -172,9 +172,8 @@ fn parts_of_name(pattern: &str) -> Vec<Box<str>> {
 /// Refuses expressions with another meaning in Java than in `regex-lite`.
 fn check_sensor(text: &str) -> Result<(), Misfit<'_>> {
     let mut previous = ' ';
-    let mut characters = text.char_indices();
-    while let Some((at, c)) = characters.next() {
-        let rest = text.get(at..).unwrap_or_default();
+    let (mut rest, mut characters) = (text, text.chars());
+    while let Some(c) = characters.next() {
         match (previous, c) {
             ('(', '?') if !rest.starts_with("?:") => {
                 return Err(Misfit::new(rest, "a group without `?`"));
@@ -188,6 +187,7 @@ fn check_sensor(text: &str) -> Result<(), Misfit<'_>> {
         if c == '\\' {
             characters.next();
         }
+        rest = characters.as_str();
     }
     Ok(())
 }

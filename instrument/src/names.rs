@@ -193,8 +193,10 @@ impl Scopes {
     fn import_one(&mut self, scope: usize, mut start: Name, of: &syn::Ident, to: &syn::Ident) {
         let mut to = to.unraw().to_string();
         if *of == "self" {
-            if to == "self" {
-                to = start.segments.last().cloned().unwrap_or_default();
+            if to == "self"
+                && let Some(module) = start.segments.last()
+            {
+                to = module.clone();
             }
         } else {
             start.segments.push(of.unraw().to_string());
@@ -291,10 +293,10 @@ impl Scopes {
 
     /// Looks a name up among those of one scope; several different definitions are unclear.
     fn member(&self, scope: usize, name: &str, steps: u32, lookups: &mut u32) -> Option<Resolved> {
-        *lookups = lookups.saturating_sub(1);
-        if *lookups == 0 {
+        let Some(left) = lookups.checked_sub(1) else {
             return Some(Resolved::Unclear);
-        }
+        };
+        *lookups = left;
         let this = &self.0[scope];
         let mut all = Vec::new();
         for definition in this.names.get(name).into_iter().flatten() {

@@ -98,14 +98,15 @@ impl Files {
                 }
             };
             for package in items(&metadata, "packages") {
-                let path = PathBuf::from(text(package, "manifest_path"));
+                let Some(path) = text(package, "manifest_path").map(PathBuf::from) else {
+                    continue;
+                };
                 // A member of the workspace may lie elsewhere, and another manifest may have named it.
                 if !self.manifests.contains(&path) || packages.contains(&path) {
                     continue;
                 }
-                for target in items(package, "targets") {
-                    roots.push(root(package, target));
-                }
+                let targets = items(package, "targets");
+                roots.extend(targets.filter_map(|target| root(package, target)));
                 known.insert(path.clone());
                 packages.push(path);
             }
@@ -136,11 +137,11 @@ fn metadata(manifest: &Path) -> Result<Value, String> {
     serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
 }
 
-fn root(package: &Value, target: &Value) -> Root {
+fn root(package: &Value, target: &Value) -> Option<Root> {
     let kinds: Vec<_> = items(target, "kind").filter_map(Value::as_str).collect();
     let reason = match kinds.as_slice() {
-        _ if OWN.contains(&text(package, "name")) => Some("a crate of Baler itself"),
-        _ if text(package, "edition") == "2015" => Some("a crate of edition 2015"),
+        _ if OWN.contains(&text(package, "name")?) => Some("a crate of Baler itself"),
+        _ if text(package, "edition") == Some("2015") => Some("a crate of edition 2015"),
         ["proc-macro"] => Some("in a procedural macro, which the compiler runs"),
         ["custom-build"] => Some("in a build script"),
         ["test"] => Some("in an integration test"),
@@ -148,17 +149,17 @@ fn root(package: &Value, target: &Value) -> Root {
         ["example"] => Some("in an example"),
         _ => None,
     };
-    Root {
-        name: text(target, "name").replace('-', "_"),
-        file: PathBuf::from(text(target, "src_path")),
+    Some(Root {
+        name: text(target, "name")?.replace('-', "_"),
+        file: PathBuf::from(text(target, "src_path")?),
         reason,
-    }
+    })
 }
 
 fn items<'v>(of: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
     of.get(name).and_then(Value::as_array).into_iter().flatten()
 }
 
-fn text<'v>(of: &'v Value, name: &str) -> &'v str {
-    of.get(name).and_then(Value::as_str).unwrap_or_default()
+fn text<'v>(of: &'v Value, name: &str) -> Option<&'v str> {
+    of.get(name).and_then(Value::as_str)
 }

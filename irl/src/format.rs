@@ -147,9 +147,9 @@ impl<'a> Layout<'a> {
         let Some(before) = self.before else {
             return;
         };
-        if token.text == "}" {
-            // A brace that ends a body may stand here, too.
-            self.nesting = self.nesting.saturating_sub(1);
+        // A brace that ends a body may stand here, too.
+        if token.text == "}" && self.nesting > 0 {
+            self.nesting -= 1;
         }
         let is_list = matches!(before.text, "," | "{") || token.text == "}";
         let is_broken =

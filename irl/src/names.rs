@@ -78,7 +78,7 @@ pub(crate) enum Origin<'s, 'a> {
 /// All definitions, and the imports of each file.
 pub(crate) struct Names<'s, 'a> {
     settings: &'s Settings<'s>,
-    packages: Vec<String>,
+    packages: Vec<Option<&'s str>>,
     scopes: Vec<Scope<'s>>,
     pub(crate) definitions: Vec<Definition<'s, 'a>>,
     by_name: HashMap<Arc<str>, usize>,
@@ -97,13 +97,10 @@ struct Scope<'s> {
 
 impl<'s, 'a> Names<'s, 'a> {
     pub(crate) fn new(files: &'s [File<'a>], settings: &'s Settings<'s>) -> Self {
-        let package = |file: &File<'_>| file.package.as_ref().map(|it| it.text.clone());
+        let package = |file: &'s File<'a>| file.package.as_ref().map(|it| &*it.text);
         let mut names = Self {
             settings,
-            packages: files
-                .iter()
-                .map(|it| package(it).unwrap_or_default())
-                .collect(),
+            packages: files.iter().map(package).collect(),
             scopes: Vec::new(),
             definitions: Vec::new(),
             by_name: HashMap::new(),
@@ -137,9 +134,9 @@ impl<'s, 'a> Names<'s, 'a> {
 
     /// Returns the name with the package of a file.
     pub(crate) fn full_name(&self, file: usize, name: &str) -> Arc<str> {
-        match &*self.packages[file] {
-            "" => name.into(),
-            package => format!("{package}.{name}").into(),
+        match self.packages[file] {
+            Some(package) => format!("{package}.{name}").into(),
+            None => name.into(),
         }
     }
 
@@ -173,7 +170,7 @@ impl<'s, 'a> Names<'s, 'a> {
     }
 
     fn scope(&mut self, number: usize, file: &'s File<'a>) -> Scope<'s> {
-        let packages: HashSet<&str> = self.packages.iter().map(|it| &**it).collect();
+        let packages: HashSet<&str> = self.packages.iter().copied().flatten().collect();
         let mut scope = Scope::default();
         let mut unknown = Vec::new();
         for import in &file.imports {

@@ -478,7 +478,7 @@ impl<'s, 'a> Resolver<'s, 'a> {
         let base = if is_foreign || payload.is_some() || class.is_some() {
             Base::Payload(Arc::new(Payload {
                 type_name: class.as_deref().unwrap_or(text).into(),
-                references: payload.cloned().unwrap_or_default(),
+                references: payload.into_iter().flatten().cloned().collect(),
                 is_class: true,
             }))
         } else if let Some(base) = Base::of(text) {

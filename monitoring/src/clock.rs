@@ -5,7 +5,7 @@ pub(crate) mod ticks;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub(crate) use mapping::{TickMapping, nanoseconds, nanoseconds_a_tick};
 
@@ -179,6 +179,11 @@ impl TestClock {
 /// Returns the present time for deadlines. This clock never jumps.
 pub(crate) fn monotonic() -> Instant {
     Instant::now()
+}
+
+/// Returns the time until this deadline; zero if it is past.
+pub(crate) fn time_left(by: Instant) -> Duration {
+    by.saturating_duration_since(monotonic())
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use baler_common::record::{NO_TIMESTAMP, Record, RecordRef, RowWriter, Schema};
 use baler_common::transport::{ChunkIdentity, ChunkWriter};
 
 use super::adaptive::Switch;
-use super::clock::{Clock, monotonic};
+use super::clock::{Clock, monotonic, time_left};
 use super::collector::{ControllerState, FlushOrder, ShutdownReport, Stats};
 use super::queue::{self, QueueRow};
 #[cfg(feature = "samplers")]
@@ -326,7 +326,7 @@ impl Controller {
 
     /// Shuts down until a point in time; see [`shutdown`](Self::shutdown).
     pub fn shutdown_by(&self, by: Instant) -> ShutdownReport {
-        self.shutdown(by.saturating_duration_since(monotonic()))
+        self.shutdown(time_left(by))
     }
 }
 

@@ -122,7 +122,7 @@ mod handlers {
             lane: 0,
             sequence: 0,
         });
-        batch.push(&EmptyRecord {}).unwrap_or_default();
+        batch.push(&EmptyRecord {}).ok();
         drop(NativeSerializer::default().serialize(batch.batch(), &header, &mut Vec::new()));
     }
 
@@ -142,8 +142,7 @@ mod handlers {
             _inside: inside,
         };
         // A thread whose storage is gone releases them at once.
-        HELD.try_with(|held| held.set(Some(locks)))
-            .unwrap_or_default();
+        HELD.try_with(|held| held.set(Some(locks))).ok();
     }
 
     /// Takes the locks that this thread holds, if any.

@@ -26,7 +26,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
-use baler_common::random::random;
+use baler_common::random::random_u32;
 
 use super::probe::record_parent;
 use super::traceparent::TraceParent;
@@ -98,12 +98,12 @@ impl Active {
     fn here() -> Self {
         HERE.with(|here| {
             let next = here.next.get();
-            let depth = u32::try_from(next & ESS).unwrap_or(0);
+            let [next_eoi, depth] = eoi_and_ess(next & !SLOW_PATH).map(|number| number as u32);
             let is_unusual = next & SLOW_PATH != 0;
             Self {
                 trace_id: TRACE_ID.get(),
                 depth,
-                next_eoi: u32::try_from((next & !SLOW_PATH) >> 32).unwrap_or(0),
+                next_eoi,
                 is_shared: is_unusual && depth > 0,
             }
         })
@@ -194,11 +194,11 @@ fn enter() -> Position {
         // Without a counter, two billion calls are reached: eoi starts over.
         active.is_shared = false;
         let eoi = active.next_eoi;
-        active.next_eoi = eoi.saturating_add(1);
+        active.next_eoi = eoi + 1;
         eoi
     });
     let ess = active.depth;
-    active.depth = ess.saturating_add(1);
+    active.depth = ess + 1;
     active.set();
     Position {
         trace_id: active.trace_id,
@@ -233,7 +233,7 @@ pub(crate) fn leave(at: u64) {
 #[inline(never)]
 fn leave_others(at: u64) {
     let mut active = Active::here();
-    let ess = u32::try_from(at & ESS).unwrap_or(0);
+    let [_, ess] = eoi_and_ess(at).map(|number| number as u32);
     if trace_bits(active.trace_id) != at & TRACE_BITS || active.depth <= ess {
         return;
     }
@@ -378,10 +378,10 @@ fn next_at_hand() -> Option<i64> {
 #[cold]
 fn take() -> i64 {
     if NEXT.load(Ordering::Relaxed) == 0 {
-        let upper = i64::try_from(random() >> 33).unwrap_or(0).max(1);
+        let upper = i64::from(random_u32() >> 1).max(1);
         // Another thread may have been first.
         NEXT.compare_exchange(0, upper << 32, Ordering::Relaxed, Ordering::Relaxed)
-            .unwrap_or_default();
+            .ok();
     }
     NEXT.fetch_add(RESERVED_IDS, Ordering::Relaxed)
 }

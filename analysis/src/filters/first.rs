@@ -20,7 +20,7 @@ pub struct First<S> {
 /// A handle to the number of records that a [`First`] has passed on.
 #[derive(Debug, Clone)]
 pub struct Taken {
-    limit: u64,
+    limit: Option<u64>,
     records: Arc<AtomicU64>,
     offered: Arc<AtomicU64>,
 }
@@ -28,14 +28,14 @@ pub struct Taken {
 impl<S: Stage> First<S> {
     /// Passes on the first `limit` records to `next`.
     pub fn new(limit: u64, next: S) -> (Self, Taken) {
-        let taken = Taken::of(limit);
+        let taken = Taken::of(Some(limit));
         (taken.stage(next), taken)
     }
 }
 
 impl Taken {
-    /// Creates a limit of which nothing is taken yet.
-    pub fn of(limit: u64) -> Self {
+    /// Creates a limit of which nothing is taken yet; `None` limits nothing.
+    pub fn of(limit: Option<u64>) -> Self {
         Self {
             limit,
             records: Arc::default(),
@@ -53,7 +53,7 @@ impl Taken {
 
     /// Takes up to `wanted` records; returns how many it got.
     fn take(&self, wanted: u64) -> u64 {
-        let got = |before: u64| wanted.min(self.limit - before);
+        let got = |before: u64| self.limit.map_or(wanted, |limit| wanted.min(limit - before));
         let more = |before: u64| Some(before + got(before));
         let before = self
             .records
@@ -73,7 +73,7 @@ impl Taken {
 
     /// Whether the limit is used up.
     pub fn is_enough(&self) -> bool {
-        self.records() >= self.limit
+        self.limit.is_some_and(|limit| self.records() >= limit)
     }
 }
 

@@ -138,10 +138,11 @@ impl OutputFile {
         let mut end = self.bytes;
         let mut block = Vec::with_capacity(BLOCK_BYTES);
         while end > 0 {
-            let begin = end.saturating_sub(BLOCK_BYTES as u64);
+            let length = end.min(BLOCK_BYTES as u64);
+            let begin = end - length;
             self.file.seek(SeekFrom::Start(begin))?;
             block.clear();
-            (&self.file).take(end - begin).read_to_end(&mut block)?;
+            (&self.file).take(length).read_to_end(&mut block)?;
             if let Some(newline) = block.iter().rposition(|byte| *byte == b'\n') {
                 return Ok(begin + newline as u64 + 1);
             }

@@ -145,7 +145,7 @@ fn meta(summary: &ChunkSummary) -> Option<ChunkMeta> {
     Some(ChunkMeta {
         container: summary.container,
         // An added decoder may report more records than a chunk can have.
-        records: u32::try_from(summary.records?).unwrap_or(u32::MAX),
+        records: u32::try_from(summary.records?).ok()?,
         identity: summary.identity()?,
     })
 }

@@ -164,14 +164,12 @@ impl Assembler {
                 }
             }
         }
-        // A limit above 292 years is none.
-        let max = i64::try_from(self.settings.max_duration.as_nanos()).unwrap_or(i64::MAX);
-        // Checking every trace is expensive, so old ones are closed up to an eighth too late. Times
-        // come from outside.
-        if self.newest.saturating_sub(self.looked_at) > max / 8 {
-            self.looked_at = self.newest;
-            let limit = self.newest.saturating_sub(max);
-            self.close_some(|trace| trace.first < limit, Cause::Age, each);
+        // Checking every trace is expensive, so old ones are closed up to an eighth too late.
+        let (max, newest) = (self.settings.max_duration.as_nanos(), self.newest);
+        if u128::from(nanos_between(self.looked_at, newest)) > max / 8 {
+            self.looked_at = newest;
+            let is_old = |it: &OpenTrace| u128::from(nanos_between(it.first, newest)) > max;
+            self.close_some(is_old, Cause::Age, each);
         }
     }
 

@@ -192,7 +192,7 @@ impl CallTreeNode {
     /// Adds calls. Their times come from outside.
     fn add(&mut self, calls: u64, total_ns: u64, self_ns: u64) {
         add_count(&mut self.calls, calls);
-        self.total_ns = self.total_ns.saturating_add(total_ns);
-        self.self_ns = self.self_ns.saturating_add(self_ns);
+        add_count(&mut self.total_ns, total_ns);
+        add_count(&mut self.self_ns, self_ns);
     }
 }

@@ -90,8 +90,8 @@ impl TraceCounts {
     }
 }
 
-/// Adds a count. Saved results may have any count, so the sum stays below 2^63: what is counted one
-/// by one after that fits, too.
+/// Adds a count or a time in nanoseconds. Saved results may have any, so the sum stays below 2^63:
+/// what is counted one by one after that fits, too.
 pub(super) fn add_count(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more).min(u64::MAX >> 1);
 }

@@ -197,7 +197,7 @@ impl Profile {
         let mut next = outermost.collect::<Vec<_>>().into_iter();
         let first_waiting = |links: &Links| links.waiting.keys().next().copied();
         while let Some(parent) = next.next().or_else(|| first_waiting(&self.links)) {
-            for trace in self.links.take_waiting(parent) {
+            for trace in self.links.take_waiting(parent).into_iter().flatten() {
                 self.place_below(trace, None, operations);
             }
         }
@@ -228,7 +228,7 @@ impl Profile {
                 nodes: nodes.into(),
                 event_calls: std::mem::take(&mut trace.event_calls).into(),
             };
-            for child in self.links.take_waiting(trace.id) {
+            for child in self.links.take_waiting(trace.id).into_iter().flatten() {
                 let base = child.parent.and_then(|(_, position)| placed.node(position));
                 ready.push((child, self.counted(base)));
             }
@@ -319,7 +319,7 @@ impl TraceClass {
     fn merge(&mut self, other: Self) {
         add_count(&mut self.traces, other.traces);
         // Times come from outside.
-        self.total_ns = self.total_ns.saturating_add(other.total_ns);
+        add_count(&mut self.total_ns, other.total_ns);
         let began = |trace: &Trace| (trace.start(), trace.id);
         if began(&other.example) < began(&self.example) {
             self.example = other.example;
@@ -346,11 +346,11 @@ impl Links {
         self.placed_order.iter().map(|id| (*id, &self.placed[id]))
     }
 
-    /// Takes the traces that wait for this one.
-    fn take_waiting(&mut self, parent: i64) -> Vec<Trace> {
-        let traces = self.waiting.remove(&parent).unwrap_or_default();
+    /// Takes the traces that wait for this one, if there are any.
+    fn take_waiting(&mut self, parent: i64) -> Option<Vec<Trace>> {
+        let traces = self.waiting.remove(&parent)?;
         self.waiting_calls -= traces.iter().map(|trace| trace.calls.len()).sum::<usize>();
-        traces
+        Some(traces)
     }
 }
 

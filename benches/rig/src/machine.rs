@@ -68,18 +68,17 @@ pub struct Provenance {
 impl Provenance {
     /// Returns the provenance of this process.
     pub fn this() -> Self {
+        let without_folder = |program: String| match Path::new(&program).file_name() {
+            Some(name) => name.to_string_lossy().into_owned(),
+            None => program,
+        };
         let mut words = std::env::args();
-        let program = words.next().unwrap_or_default();
-        let program = Path::new(&program).file_name().unwrap_or_default();
-        let mut command = program.to_string_lossy().into_owned();
-        for word in words {
-            command.push(' ');
-            command.push_str(&word);
-        }
+        let program = words.next().map(without_folder);
+        let command: Vec<_> = program.into_iter().chain(words).collect();
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
             machine: Machine::this(),
-            command,
+            command: command.join(" "),
             commit: option_env!("BALER_COMMIT").map(str::to_owned),
             optimised: !cfg!(debug_assertions),
             unix_seconds: now.map_or(0, |since| since.as_secs()),

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::clock::time_until;
 use crate::harness::{Failure, Outcome};
 
 /// A child process that reads and writes lines of JSON.
@@ -111,8 +112,7 @@ impl Child {
     ///
     /// It has ended, or wrote something else.
     pub fn next<T: DeserializeOwned>(&self, by: Instant) -> Result<Option<T>, Failure> {
-        let left = by.saturating_duration_since(Instant::now());
-        match self.lines.recv_timeout(left) {
+        match self.lines.recv_timeout(time_until(by)) {
             Ok(line) => parse_line(&line).map(Some),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => Err(Failure::new("a process has ended early")),
@@ -158,8 +158,7 @@ impl Child {
         let by = Instant::now() + patience;
         // Its output ends when it ends.
         loop {
-            let left = by.saturating_duration_since(Instant::now());
-            match self.lines.recv_timeout(left) {
+            match self.lines.recv_timeout(time_until(by)) {
                 Ok(_) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {

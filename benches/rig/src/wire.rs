@@ -147,7 +147,7 @@ fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     let kind = u16_at(bytes, 4)?;
     let body = bytes.get(MESSAGE_HEADER..length)?;
     // The last message may end without padding.
-    let after = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+    let after = &bytes[length.next_multiple_of(4).min(bytes.len())..];
     Some((kind, body, after))
 }
 

@@ -155,7 +155,7 @@ impl Needed {
                 found_from(none, slower, &[base.clone(), unchanged], &[base, changed])
             })
             .collect();
-        resamples.sort_by_key(|size| size.unwrap_or(usize::MAX));
+        resamples.sort_by_key(|size| (size.is_none(), *size));
         Self {
             batches: found_from(none, slower, &none.all_runs(), &slower.all_runs()),
             low: resamples[RESAMPLES / 40],

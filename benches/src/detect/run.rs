@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::kind::{Kind, VERSIONS, Worker, find};
 use super::trimmed::count;
 use crate::Failure;
-use crate::recorded::{Kept, Time, times_of};
+use crate::recorded::{Time, WrittenChunks, times_of};
 
 /// The time limit for delivering the queues.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -53,8 +53,8 @@ pub(super) fn measure(run: &Run) -> Result<Measured, Failure> {
             batch_calls: count(run.batch_calls),
         });
     };
-    let kept = Kept::default();
-    let builder = Controller::builder(kept.writer());
+    let written = WrittenChunks::default();
+    let builder = Controller::builder(written.writer());
     let builder = builder.overflow(Overflow::Block).metadata_record(false);
     let controller = settings(builder.application("detect")).start();
     let controller = controller.map_err(Failure::cannot("start a controller"))?;
@@ -62,13 +62,13 @@ pub(super) fn measure(run: &Run) -> Result<Measured, Failure> {
     call(kind, run, run.batches / WARM_UP);
     let flushed = controller.flush(PATIENCE);
     flushed.map_err(Failure::cannot("deliver the records of the warm-up"))?;
-    kept.take();
+    written.take();
     call(kind, run, run.batches);
     let report = controller.shutdown(PATIENCE);
     if !report.adds_up() || report.dropped().total() > 0 {
         return Err(Failure::new(format!("records are missing: {report}")));
     }
-    recorded(&kept.take(), run)
+    recorded(&written.take(), run)
 }
 
 /// Calls the versions in turns; returns what the clock of the loop shows. Every second turn is in

@@ -12,7 +12,7 @@ use baler_common::transport::ChunkWriter;
 use baler_connector_null::{NullConfig, NullWriter};
 use baler_monitoring::usage::process_cpu_time;
 use baler_monitoring::{Controller, Hybrid, probe};
-use baler_rig::clock::now_ns;
+use baler_rig::clock::{now_ns, time_until};
 use baler_rig::report::{self, Column};
 use baler_rig::statistics::{Distribution, to_f64};
 use baler_rig::usage::busy_time_of_threads;
@@ -21,7 +21,7 @@ use serde::Serialize;
 use super::PATIENCE;
 use crate::Failure;
 use crate::random::Random;
-use crate::recorded::Kept;
+use crate::recorded::WrittenChunks;
 
 #[path = "../../../cli/src/commands/demo/shop.rs"]
 mod shop;
@@ -78,13 +78,13 @@ pub(super) fn measure(seconds: NonZeroU64, budget_per_mille: u32) -> Result<Vec<
     let time = Duration::from_secs(seconds.get());
     let published_ns = calibrate(0)?;
     let recorded_ns = calibrate(1)?;
-    let kept = Kept::default();
+    let written = WrittenChunks::default();
     let hybrid = Hybrid {
         budget_per_mille,
         hot_spots: 5,
         ..Hybrid::default()
     };
-    let controller = start(kept.writer(), hybrid)?;
+    let controller = start(written.writer(), hybrid)?;
     let run = |load| serve(load, time);
     let with = LOADS.map(run).into_iter().collect::<Result<Vec<_>, _>>()?;
     let failed = controller.sampler_stats().failed;
@@ -96,7 +96,7 @@ pub(super) fn measure(seconds: NonZeroU64, budget_per_mille: u32) -> Result<Vec<
 
     let mut records: Vec<PartTimeRecord> = Vec::new();
     let mut decoder = ChunkDecoder::default();
-    for chunk in kept.take() {
+    for chunk in written.take() {
         let decoded = decoder.decode(&chunk.bytes);
         let batch = decoded.map_err(Failure::cannot("decode a chunk"))?.batch;
         for record in batch.read() {
@@ -181,7 +181,7 @@ fn serve(load: f64, time: Duration) -> Result<Used, Failure> {
                         shop.serve(&mut dice);
                     }
                     turn += TURN;
-                    sleep(turn.saturating_duration_since(Instant::now()));
+                    sleep(time_until(turn));
                 }
             });
         }

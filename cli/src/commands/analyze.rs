@@ -11,6 +11,7 @@ use std::num::NonZeroUsize;
 
 use baler_analysis::traces::{TraceSettings, TraceStage};
 use baler_analysis::{Source, Stage};
+use baler_common::number::to_usize;
 use baler_common::transport::Browse;
 use serde_json::{Value, json};
 
@@ -113,7 +114,7 @@ struct ReadFigures {
 fn settings(args: &AnalyzeArgs) -> TraceSettings {
     let mut settings = TraceSettings::default();
     settings.max_duration = args.max_trace_duration;
-    settings.max_waiting = usize::try_from(args.max_waiting).unwrap_or(usize::MAX);
+    settings.max_waiting = to_usize(args.max_waiting);
     settings.repair = args.repair;
     settings.chunks_once = args.partial.is_some();
     if !args.traces.is_empty() {
@@ -192,11 +193,11 @@ fn text(document: &Value) -> String {
     figures.extend(output::figures_of(&traces));
     let operations = || output::items(document, "operations");
     let components = || output::items(&document["graphs"], "components");
-    let more = |all: usize, what: &str| match all.saturating_sub(MAX_ROWS) {
+    let more = |left: usize, what: &str| match left {
         0 => String::new(),
-        more => {
-            let more = output::number(more as u64);
-            format!("  and {more} more {what}: see --format json, --report or --output\n")
+        left => {
+            let left = output::number(left as u64);
+            format!("  and {left} more {what}: see --format json, --report or --output\n")
         }
     };
     let mut dependencies: Vec<_> = components().collect();
@@ -211,9 +212,9 @@ fn text(document: &Value) -> String {
     [
         output::two_columns(&figures),
         output::figures::operations_table(operations().take(MAX_ROWS))
-            + &more(operations().count(), "operations"),
+            + &more(operations().skip(MAX_ROWS).count(), "operations"),
         output::table(&["component", "calls component", "count"], &[2], rows)
-            + &more(components().count(), "dependencies"),
+            + &more(components().skip(MAX_ROWS).count(), "dependencies"),
     ]
     .join("\n")
 }

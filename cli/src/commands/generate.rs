@@ -127,10 +127,10 @@ impl Emitter {
         for position in 0..self.records {
             if let Some(rate) = self.rate {
                 let due = self.due(position, rate);
-                let now = Instant::now();
-                most_behind = most_behind.max(now.saturating_duration_since(due));
-                if due > now && shutdown.wait_until(due) {
-                    break;
+                match Instant::now().checked_duration_since(due) {
+                    Some(behind) => most_behind = most_behind.max(behind),
+                    None if shutdown.wait_until(due) => break,
+                    None => {}
                 }
             }
             if shipper.should_stop() {

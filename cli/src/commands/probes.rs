@@ -91,17 +91,16 @@ fn programs(answer: &Value) -> String {
             output::counted(slots, "probe"),
             output::number(count("active")),
         );
-        let mut left = slots;
         for signature in output::items(program, "signatures") {
             let sign = match signature["active"] == true {
                 true => '+',
                 false => '-',
             };
             text += &format!("  {sign} {}\n", word(signature, "signature"));
-            left = left.saturating_sub(1);
         }
-        if left > 0 {
-            text += &format!("  and {} more\n", output::number(left));
+        let shown = output::items(program, "signatures").count() as u64;
+        if slots > shown {
+            text += &format!("  and {} more\n", output::number(slots - shown));
         }
     }
     if text.is_empty() {

@@ -91,7 +91,7 @@ impl Counts {
         Self {
             limited: Arc::default(),
             skipped: Arc::default(),
-            taken: Taken::of(args.count.unwrap_or(u64::MAX)),
+            taken: Taken::of(args.count),
         }
     }
 

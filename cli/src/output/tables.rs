@@ -39,8 +39,8 @@ fn table_within(
         }
     }
     // Two spaces are before each column.
-    let room = width.map_or(usize::MAX, |it| it.saturating_sub(2 * widths.len()));
-    while widths.iter().sum::<usize>() > room {
+    let full = |widths: &[usize]| widths.iter().sum::<usize>() + 2 * widths.len();
+    while width.is_some_and(|width| full(&widths) > width) {
         match widths.iter_mut().max() {
             Some(widest) if *widest > MIN_WIDTH => *widest -= 1,
             _ => break,
@@ -74,9 +74,11 @@ pub(crate) fn two_columns(rows: &[(impl AsRef<str>, String)]) -> String {
 }
 
 fn two_columns_within(columns: Option<usize>, rows: &[(impl AsRef<str>, String)]) -> String {
-    let width = rows.iter().map(|(name, _)| name.as_ref().len());
-    let width = width.max().unwrap_or(0);
-    let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(width + 4));
+    let widths = rows.iter().map(|(name, _)| name.as_ref().len());
+    let Some(width) = widths.max() else {
+        return String::new();
+    };
+    let room = room_beside(width + 4, columns);
     let mut text = String::new();
     for (name, value) in rows {
         for (index, line) in wrapped(&escape(value), room).iter().enumerate() {
@@ -109,8 +111,12 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
 
 /// Shortens a value to the terminal's width less `indent` columns.
 pub(crate) fn cut(text: &str, indent: usize) -> Cow<'_, str> {
-    let room = width().map_or(usize::MAX, |width| width.saturating_sub(indent));
-    shortened(text, room)
+    shortened(text, room_beside(indent, width()))
+}
+
+/// Returns how much of a line's width is left; a line without a width has no limit.
+fn room_beside(taken: usize, width: Option<usize>) -> usize {
+    width.map_or(usize::MAX, |width| width.saturating_sub(taken))
 }
 
 #[cfg(test)]

@@ -86,12 +86,12 @@ impl AlternateScreen {
         // A terminal that does not know its height has 24 rows; the last one is for the keys.
         let rows = size.ok().map(|size| usize::from(size.ws_row));
         let rows = rows.filter(|rows| *rows > 1).unwrap_or(24) - 1;
-        let (page, all) = (lines(page), page.lines().count());
+        let page = lines(page);
         let mut text = "\x1b[H".to_owned();
         for line in page.lines().take(rows) {
             text.push_str(&format!("{line}\x1b[K\r\n"));
         }
-        let hidden = match all.saturating_sub(rows) {
+        let hidden = match page.lines().skip(rows).count() {
             0 => String::new(),
             more => format!("; {more} more lines in a higher terminal"),
         };

@@ -63,9 +63,9 @@ impl Identities {
         Ok(ChunkMeta {
             container: summary.container,
             // 0 if the container does not count its records.
-            records: summary
-                .records
-                .map_or(0, |count| count.try_into().unwrap_or(u32::MAX)),
+            records: summary.records.map_or(0, |count| {
+                u32::try_from(count).expect("the head of a chunk counts with 32 bits")
+            }),
             identity,
         })
     }

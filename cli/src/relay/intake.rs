@@ -95,8 +95,7 @@ impl Relay {
 
     /// Lets the source hand out chunks while there is room for them, and pauses it otherwise.
     fn ask(&mut self) {
-        let enough = self.ledger.counts.received >= self.demand.in_all;
-        let pause = enough || !self.outbox.has_room();
+        let pause = self.has_enough() || !self.outbox.has_room();
         if pause != self.demand.paused {
             self.demand.paused = pause;
             let chunks = if pause { 0 } else { self.demand.max };

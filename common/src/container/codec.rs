@@ -370,8 +370,8 @@ fn check_frame(stored: &[u8], window_log: u32) -> Result<(), DecodeErrorKind> {
         let window = head.u8("the frame's window").map_err(ends)?;
         let base = 1_u64 << (10 + u32::from(window >> 3));
         let window_bytes = base + base / 8 * u64::from(window & 7);
-        let limit = 1_u64.checked_shl(window_log).unwrap_or(u64::MAX);
-        if window_bytes > limit {
+        let limit = 1_u64.checked_shl(window_log);
+        if let Some(limit) = limit.filter(|limit| window_bytes > *limit) {
             return Err(DecodeErrorKind::Limit {
                 limit,
                 found: window_bytes,
@@ -380,9 +380,10 @@ fn check_frame(stored: &[u8], window_log: u32) -> Result<(), DecodeErrorKind> {
     }
     let frame = zstd::zstd_safe::find_frame_compressed_size(stored)
         .map_err(|code| broken(&zstd::zstd_safe::get_error_name(code)))?;
-    match stored.len().saturating_sub(frame) {
-        0 => Ok(()),
-        bytes => Err(DecodeErrorKind::Trailing { bytes }),
+    match stored.len().checked_sub(frame) {
+        Some(0) => Ok(()),
+        Some(bytes) => Err(DecodeErrorKind::Trailing { bytes }),
+        None => Err(broken(&"the frame ends behind the block")),
     }
 }
 

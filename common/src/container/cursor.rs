@@ -101,10 +101,10 @@ impl<'a> Cursor<'a> {
 
     /// Returns a cursor `bytes` bytes further on, or at the end if there are fewer.
     pub fn after(&self, bytes: usize) -> Self {
-        let rest = self.rest.get(bytes..).unwrap_or_default();
+        let (passed, rest) = self.rest.split_at(bytes.min(self.rest.len()));
         Self {
             rest,
-            offset: self.offset + (self.rest.len() - rest.len()),
+            offset: self.offset + passed.len(),
             in_body: self.in_body,
         }
     }

@@ -28,12 +28,10 @@ impl<'t> Misfit<'t> {
 impl PatternError {
     /// The position is that of the misfit within `pattern`.
     pub(super) fn unexpected(pattern: &str, misfit: &Misfit<'_>) -> Self {
-        let start = pattern.as_ptr().addr();
-        let position = misfit.found.as_ptr().addr().saturating_sub(start);
-        let rest = pattern.get(position..).unwrap_or_default();
-        let found = match rest {
-            "" => "the end".to_owned(),
-            _ => format!("`{}`", rest.chars().take(20).collect::<String>()),
+        let position = misfit.found.as_ptr().addr() - pattern.as_ptr().addr();
+        let found = match pattern.get(position..) {
+            None | Some("") => "the end".to_owned(),
+            Some(rest) => format!("`{}`", rest.chars().take(20).collect::<String>()),
         };
         let expected = misfit.expected;
         Self {

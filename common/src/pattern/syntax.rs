@@ -237,6 +237,6 @@ pub(super) fn parse_name(text: &str, dialect: Dialect) -> Result<String, Misfit<
             _ => expression.push(c),
         }
     }
-    let brackets = text.strip_prefix(name).unwrap_or_default();
+    let (_, brackets) = text.split_at(name.len());
     Ok(expression + &regex_lite::escape(brackets))
 }

@@ -223,7 +223,9 @@ impl Column {
         match (self, field_type) {
             (Self::Bool(values), _) => values.extend(bits.map(|bits| bits & 1 != 0)),
             (Self::Char(values), _) => {
-                values.extend(bits.map(|bits| char::from_u32(low_half(bits)).unwrap_or_default()));
+                // Callers have checked the bits. Otherwise readers see that a character is missing.
+                let chars = bits.map(|bits| char::from_u32(low_half(bits)));
+                values.extend(chars.map(|it| it.unwrap_or(char::REPLACEMENT_CHARACTER)));
             }
             (Self::Enum(values) | Self::F32(values) | Self::String(values), _) => {
                 values.extend(bits.map(low_half));

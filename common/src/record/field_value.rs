@@ -8,6 +8,7 @@ use super::reference::ValueRef;
 use super::row::RowWriter;
 use super::schema::FieldType;
 use super::words::Width;
+use crate::number::to_u64;
 
 /// A Rust type that can be a field of a record.
 ///
@@ -154,8 +155,7 @@ macro_rules! string_field {
 
             #[inline(always)]
             fn bits(&self) -> u64 {
-                // A longer text fits into no row.
-                u64::from(u32::try_from(self.len()).unwrap_or(u32::MAX))
+                to_u64(self.len())
             }
 
             #[inline(always)]

@@ -14,8 +14,8 @@ pub(super) const INTERNED: u32 = 0x8000_0000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Interned(u32);
 
-/// The most handles: rows keep the top bit of four bytes for themselves.
-const MAX_ENTRIES: usize = 1 << 31;
+/// The last handle: rows keep the top bit of four bytes for themselves.
+const LAST: u32 = INTERNED - 1;
 
 #[derive(Debug, Default)]
 struct Table {
@@ -44,7 +44,7 @@ impl Interned {
         }
         // Two billion distinct statics do not fit into an executable. If they ever do, a string is
         // wrong, but the monitored application does not crash.
-        let number = u32::try_from(table.strings.len().min(MAX_ENTRIES - 1)).unwrap_or(0);
+        let number = u32::try_from(table.strings.len()).unwrap_or(LAST).min(LAST);
         table.strings.push(string);
         table.numbers.insert(string, number);
         Self(number)

@@ -226,7 +226,7 @@ impl<'a> ListRef<'a> {
     /// Returns the number of its items.
     pub fn len(&self) -> usize {
         match self.items {
-            Items::Columnar { from, to, .. } => to.saturating_sub(from),
+            Items::Columnar { from, to, .. } => (from..to).len(),
             Items::Values(values) => values.len(),
         }
     }

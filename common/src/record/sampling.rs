@@ -74,7 +74,8 @@ impl<'a> BackToBack<'a> {
             let is_same = last
                 .is_some_and(|last| sample.follows(last) && last.operation_signature == operation);
             if is_same {
-                add(&mut estimate.times, operation, sample.interval);
+                let time = estimate.times.entry(operation).or_default();
+                add(time, sample.interval);
             } else {
                 estimate.path.push((sample.caller(), operation));
             }
@@ -110,63 +111,51 @@ pub struct EstimatedTime {
 impl<'a> Midpoint<'a> {
     /// Estimates from the samples of one thread, in their order.
     pub fn of(samples: impl IntoIterator<Item = &'a ThreadSampleRecord>) -> Self {
-        let mut times = BTreeMap::new();
-        let mut counts = BTreeMap::new();
+        let mut times: BTreeMap<&str, EstimatedTime> = BTreeMap::new();
         let mut last: Option<&ThreadSampleRecord> = None;
         let mut first_round = 0;
         for sample in samples {
-            let operation = sample.operation_signature.as_str();
-            let half = sample.interval / 2;
-            add(&mut counts, operation, 1);
-            add(&mut times, operation, half);
             match last {
                 Some(last) if sample.follows(last) => {
-                    add(
-                        &mut times,
-                        &last.operation_signature,
-                        sample.interval.saturating_sub(half),
-                    );
+                    add_half_after(&mut times, last, sample.interval);
                 }
                 // Nobody knows the length of the interval after the last sample in an operation.
                 // Intervals are alike, so the one before stands for it.
-                Some(last) => add_last_half(&mut times, last),
+                Some(last) => add_half_after(&mut times, last, last.interval),
                 None => first_round = sample.round,
             }
+            let time = times.entry(&sample.operation_signature).or_default();
+            time.samples += 1;
+            add(&mut time.nanoseconds, sample.interval / 2);
             last = Some(sample);
         }
         let Some(last) = last else {
             return Self::default();
         };
-        add_last_half(&mut times, last);
+        add_half_after(&mut times, last, last.interval);
         let total = last.round.saturating_sub(first_round).saturating_add(1);
-        let sum: u64 = counts.values().sum();
-        let busy: u64 = times.values().sum();
-        let times = times.into_iter().map(|(operation, nanoseconds)| {
-            let samples = counts.get(operation).copied().unwrap_or_default();
-            let estimate = EstimatedTime {
-                samples,
-                nanoseconds,
-                interval: wilson(samples, total, as_f64(busy) / as_f64(sum)),
-            };
-            (operation, estimate)
-        });
-        Self {
-            times: times.collect(),
+        let sum: u64 = times.values().map(|time| time.samples).sum();
+        let busy: f64 = times.values().map(|time| as_f64(time.nanoseconds)).sum();
+        let weight = busy / as_f64(sum);
+        for time in times.values_mut() {
+            time.interval = wilson(time.samples, total, weight);
         }
+        Self { times }
     }
 }
 
-fn add_last_half<'a>(times: &mut BTreeMap<&'a str, u64>, last: &'a ThreadSampleRecord) {
-    let half = last.interval / 2;
-    add(
-        times,
-        &last.operation_signature,
-        last.interval.saturating_sub(half),
-    );
+/// Adds the larger half of the interval after a sample.
+fn add_half_after<'a>(
+    times: &mut BTreeMap<&'a str, EstimatedTime>,
+    sample: &'a ThreadSampleRecord,
+    interval: u64,
+) {
+    let time = times.entry(&sample.operation_signature).or_default();
+    add(&mut time.nanoseconds, interval.div_ceil(2));
 }
 
-fn add<'a>(times: &mut BTreeMap<&'a str, u64>, operation: &'a str, more: u64) {
-    let time = times.entry(operation).or_default();
+/// Adds times of records, which may contain any number.
+fn add(time: &mut u64, more: u64) {
     *time = time.saturating_add(more);
 }
 
@@ -228,7 +217,7 @@ impl PartTimeRecord {
     /// Estimates the calls that began during the time (Horvitz and Thompson's estimator). While the
     /// budget was spent, they are taken to be as frequent as otherwise. `None` if nothing was on.
     pub fn all_calls(&self) -> Option<Estimate> {
-        let was_on = self.interval.saturating_sub(self.off);
+        let was_on = self.interval.checked_sub(self.off)?;
         if was_on == 0 || self.share <= 0.0 {
             return None;
         }

@@ -129,8 +129,7 @@ impl Schema {
         self.fields
             .iter()
             .map(|field| field.field_type.depth())
-            .max()
-            .unwrap_or(0)
+            .fold(0, usize::max)
     }
 }
 

@@ -109,10 +109,13 @@ impl StringTable {
     }
 
     /// Returns the key of each string. A string that comes to one builder repeatedly has the same
-    /// key in all its batches; see [`StringKeys`](super::StringKeys). `None` if the keys are not
+    /// key in all its batches; see [`StringKeys`](super::StringKeys). Empty if some keys are not
     /// known.
-    pub(crate) fn keys(&self) -> Option<&[u64]> {
-        (self.keys.len() == self.ends.len()).then_some(self.keys.as_slice())
+    pub(crate) fn keys(&self) -> &[u64] {
+        match self.keys.len() == self.ends.len() {
+            true => &self.keys,
+            false => &[],
+        }
     }
 
     /// As [`Self::push`], for a string with a known key.

@@ -227,18 +227,18 @@ impl LogLinear {
             return u64::from(bucket);
         };
         let mantissa = u64::from((bucket & ((1 << BITS) - 1)) | (1 << BITS));
-        // Beyond the last bucket there is nothing.
-        mantissa
-            .checked_shl(exponent)
-            .filter(|_| exponent < 60)
-            .unwrap_or(u64::MAX)
+        match exponent {
+            ..60 => mantissa << exponent,
+            // Beyond the last bucket there is nothing.
+            60.. => u64::MAX,
+        }
     }
 
     /// The largest value of a bucket.
     pub fn highest(bucket: u32) -> u64 {
-        match Self::lowest(bucket.saturating_add(1)) {
-            u64::MAX => u64::MAX,
-            next => next.saturating_sub(1),
+        match bucket.checked_add(1).map(Self::lowest) {
+            None | Some(u64::MAX) => u64::MAX,
+            Some(next) => next - 1,
         }
     }
 }

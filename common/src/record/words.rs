@@ -347,11 +347,11 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Returns the field's bits in the row at this position. Above a narrower field there are other
-    /// bits.
+    /// Returns the field's bits in the row at this position, if the words reach that far. Above a
+    /// narrower field there are other bits.
     #[inline(always)]
-    pub(super) fn bits(self, words: &(impl Words + ?Sized), row: usize) -> u64 {
-        words.word(row.wrapping_add(self.word)).unwrap_or(0) >> self.shift
+    fn bits(self, words: &(impl Words + ?Sized), row: usize) -> Option<u64> {
+        Some(words.word(row.wrapping_add(self.word))? >> self.shift)
     }
 }
 
@@ -362,9 +362,10 @@ impl WordLayout {
         let widths: Vec<_> = fields.map(|field| Width::of(field.field_type())).collect();
         let place = |(field, width): (usize, &Width)| {
             let offset = offset(&widths, field);
+            let [low, ..] = offset.to_le_bytes();
             Place {
                 word: offset / 8,
-                shift: u32::try_from(offset % 8 * 8).unwrap_or(0),
+                shift: u32::from(low % 8 * 8),
                 width: *width,
             }
         };
@@ -403,7 +404,9 @@ impl WordLayout {
     /// fields. Returns whether the row followed the layout.
     pub fn write_row<W: Words + ?Sized>(&self, words: &W, row: usize, out: &mut Vec<u8>) -> bool {
         for place in &self.fields {
-            let bits = place.bits(words, row);
+            let Some(bits) = place.bits(words, row) else {
+                return false;
+            };
             let tag = low_half(bits);
             if !place.width.is_text() || tag & INTERNED != 0 {
                 out.extend(bits.to_le_bytes().iter().take(place.width.bytes()));
@@ -416,7 +419,7 @@ impl WordLayout {
             let Some(text) = text.and_then(|text| text.get(..text_words(length))) else {
                 return false;
             };
-            let whole = out.len().saturating_add(length);
+            let whole = out.len() + length;
             for word in text {
                 out.extend(W::value(word).to_le_bytes());
             }
@@ -427,9 +430,10 @@ impl WordLayout {
 }
 
 /// The lower half of a word.
+#[expect(clippy::cast_possible_truncation, reason = "the upper half is cut off")]
 #[inline(always)]
 pub(super) fn low_half(word: u64) -> u32 {
-    u32::try_from(word & u64::from(u32::MAX)).unwrap_or(0)
+    word as u32
 }
 
 #[cfg(test)]

@@ -134,7 +134,8 @@ impl Outbox {
         if awaited != std::mem::replace(&mut self.writer_awaited, awaited) {
             let medium = self.writer.capability().medium;
             // A writer that panics here will panic again in a call whose error is handled.
-            guarded("write to", medium, || self.writer.set_awaited(awaited)).unwrap_or_default();
+            let result = guarded("write to", medium, || self.writer.set_awaited(awaited));
+            drop(result);
         }
     }
 
@@ -264,7 +265,7 @@ impl Outbox {
     pub fn stats(&self) -> OutboxStats {
         OutboxStats {
             retries: self.retries,
-            reopened: self.opened.saturating_sub(1),
+            reopened: self.opened.max(1) - 1,
             broken: self.broken,
             unconfirmed_chunks: self.unconfirmed.len(),
             unconfirmed_bytes: self.bytes,
@@ -404,7 +405,7 @@ impl Outbox {
             return;
         };
         self.offered_to -= usize::from(at < self.offered_to);
-        self.bytes = self.bytes.saturating_sub(entry.chunk.bytes.len());
+        self.bytes -= entry.chunk.bytes.len();
         fates.push(entry.end(end));
     }
 

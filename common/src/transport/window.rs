@@ -68,9 +68,8 @@ impl InFlight {
 
     /// Counts a chunk that left.
     pub(super) fn remove(&mut self, bytes: usize) {
-        debug_assert!(self.chunks > 0 && self.bytes >= bytes);
-        self.chunks = self.chunks.saturating_sub(1);
-        self.bytes = self.bytes.saturating_sub(bytes);
+        self.chunks -= 1;
+        self.bytes -= bytes;
     }
 }
 

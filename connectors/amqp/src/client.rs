@@ -14,6 +14,7 @@ use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use baler_common::number::{to_u64, to_usize};
 use baler_common::random::random;
 use baler_common::transport::uri::Host;
 use baler_common::transport::{Failure, RetryClass};
@@ -75,13 +76,13 @@ pub(crate) async fn connect(
     by: Instant,
 ) -> Result<Connected, Failure> {
     let by = by.min(Instant::now() + config.connect_timeout);
-    let hosts = config.hosts.len();
-    let first = random_below(hosts);
+    let first = random_below(config.hosts.len());
     let mut failures: Vec<(&Host, Failure)> = Vec::new();
-    let order = config.hosts.iter().cycle().skip(first).take(hosts);
-    for (tried, host) in order.enumerate() {
-        let left = by.saturating_duration_since(Instant::now());
-        let hosts_left = u32::try_from(hosts - tried).unwrap_or(u32::MAX);
+    let (before, from) = config.hosts.split_at(first);
+    // Numbered from the last one, since the hosts that are left share the time.
+    let order: Vec<_> = (1_u32..).zip(from.iter().chain(before).rev()).collect();
+    for (hosts_left, host) in order.into_iter().rev() {
+        let left = time_left(by);
         let share = (left / hosts_left).max(left.min(MIN_CONNECT_SHARE));
         let until = Instant::now() + share;
         let connecting = tokio::time::timeout_at(until.into(), open(config, host, name));
@@ -117,8 +118,7 @@ const MIN_CONNECT_SHARE: Duration = Duration::from_millis(1500);
 
 /// A random number below `bound`.
 fn random_below(bound: usize) -> usize {
-    let bound = u64::try_from(bound).unwrap_or(u64::MAX).max(1);
-    usize::try_from(random() % bound).unwrap_or(0)
+    to_usize(random() % to_u64(bound).max(1))
 }
 
 /// The failures of the hosts as one failure: the first that may pass, if there is one.
@@ -128,17 +128,13 @@ fn merge_failures(mut failures: Vec<(&Host, Failure)>) -> Failure {
             failure.message = format!("{host}: {}", failure.message).into();
         }
     }
-    let passes = failures
-        .iter()
-        .position(|(_, failure)| failure.class == RetryClass::Retry);
-    let first = passes.unwrap_or(0);
-    if first >= failures.len() {
+    failures.sort_by_key(|(_, failure)| failure.class != RetryClass::Retry);
+    let mut failures = failures.into_iter().map(|(_, failure)| failure);
+    let Some(mut failure) = failures.next() else {
         return Failure::last("connect to", "no host is named");
-    }
-    let (_, mut failure) = failures.swap_remove(first);
-    let others = failures.iter().map(|(_, other)| &*other.message);
-    for other in others {
-        failure.message = format!("{}; {other}", failure.message).into();
+    };
+    for other in failures {
+        failure.message = format!("{}; {}", failure.message, other.message).into();
     }
     failure
 }
@@ -180,6 +176,7 @@ fn uri(config: &AmqpConfig) -> Result<AMQPUri, Failure> {
         },
         vhost: config.vhost.to_string(),
         query: AMQPQueryString {
+            // AMQP counts it in 16 bits.
             heartbeat: Some(u16::try_from(heartbeat).unwrap_or(u16::MAX)),
             ..AMQPQueryString::default()
         },
@@ -205,6 +202,11 @@ const CLOSE_AT_MOST: Duration = Duration::from_secs(5);
 /// The next item of a stream.
 pub(crate) async fn next<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
     poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx)).await
+}
+
+/// The time until `by`, zero if that is past.
+pub(crate) fn time_left(by: Instant) -> Duration {
+    by.saturating_duration_since(Instant::now())
 }
 
 /// Waits until this time. Without a time it waits for ever.

@@ -121,7 +121,6 @@ impl AmqpConfig {
         window.take(&mut uri)?;
         let max_chunk_bytes = non_zero!(16 << 20);
         let start = uri.take_with("offset", START_EXPECTED, Start::parse)?;
-        let small = |value| NonZeroU16::MIN.saturating_add(value);
         let (secs, millis) = (Duration::from_secs, Duration::from_millis);
         let config = Self {
             hosts,
@@ -135,8 +134,8 @@ impl AmqpConfig {
             declare: or(uri.take_bool("declare"), true)?,
             max_chunk_bytes: or(uri.take_bytes_in("max_chunk"), max_chunk_bytes)?,
             window,
-            prefetch: or(uri.take_number("prefetch"), small(255))?,
-            ack_every: or(uri.take_number("ack_every"), small(63))?,
+            prefetch: or(uri.take_number("prefetch"), non_zero!(256))?,
+            ack_every: or(uri.take_number("ack_every"), non_zero!(64))?,
             ack_interval: or(uri.take_duration("ack_interval"), millis(100))?,
             heartbeat: or(uri.take_duration("heartbeat"), secs(10))?,
             connect_timeout: or(uri.take_duration("connect_timeout"), secs(10))?,

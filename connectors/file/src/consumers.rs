@@ -155,8 +155,9 @@ impl Consumer {
 /// Reads the watermark in this file. Returns the start if it cannot be read, because its consumer
 /// then begins at the start.
 fn read_watermark(path: &Path) -> Watermark {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    Watermark::decode(&text).unwrap_or_default()
+    let text = fs::read_to_string(path).ok();
+    let stored = text.and_then(|text| Watermark::decode(&text));
+    stored.unwrap_or_default()
 }
 
 /// Returns the watermarks of all consumers of the folder. A consumer may appear twice.
@@ -256,7 +257,7 @@ pub fn backlog(folder: &Path, name: &ConsumerName) -> io::Result<Backlog> {
         first_chunk: watermark.next_chunk,
         ..Backlog::default()
     };
-    for segment in if_found(list_segments(folder))?.unwrap_or_default() {
+    for segment in if_found(list_segments(folder))?.into_iter().flatten() {
         let offset = match segment.first_chunk == from.segment {
             true => from.offset,
             false if segment.first_chunk < from.segment => continue,

@@ -22,7 +22,7 @@ pub fn chunk_numbers(folder: &Path) -> io::Result<Range<u64>> {
     };
     let mut end = newest.first_chunk;
     for_each_frame(folder, newest, 0, Tail::Live, |header, _| {
-        end = header.number.saturating_add(1);
+        end = header.number + 1;
         true
     })?;
     Ok(oldest.first_chunk..end)

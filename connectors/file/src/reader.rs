@@ -244,8 +244,9 @@ impl FileReader {
                 meta,
                 bytes,
             } => {
-                if expected > 0 {
-                    let missing = number.saturating_sub(expected);
+                // Numbers begin again in a folder that was emptied.
+                if expected > 0 && number > expected {
+                    let missing = number - expected;
                     self.stats.missing_chunks = self.stats.missing_chunks.saturating_add(missing);
                 }
                 let delivery = Delivery {
@@ -286,7 +287,7 @@ impl FileReader {
         reason: Box<str>,
     ) -> Received {
         self.stats.damaged_pieces += 1;
-        self.stats.damaged_bytes += end.saturating_sub(start);
+        self.stats.damaged_bytes += end - start;
         Received::Damaged(Damaged {
             token: None,
             bytes,
@@ -326,17 +327,17 @@ impl ChunkReader for FileReader {
                 self.commit(true)?;
                 return Ok(Received::End);
             }
-            let left = by.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let now = Instant::now();
+            if now >= by {
                 return Ok(Received::Idle);
             }
             // Only a follower can get more chunks before its owner settles one.
             let pause = match self.config.follow && self.handed_out.len() < self.demand {
-                true => self.poll.min(left),
-                false => left,
+                true => self.poll.min(by - now),
+                false => by - now,
             };
             thread::park_timeout(pause);
-            self.poll = self.poll.saturating_mul(2).min(LONGEST_POLL);
+            self.poll = (self.poll * 2).min(LONGEST_POLL);
         }
     }
 

@@ -39,8 +39,7 @@ impl BlockingMedium for FileWriterConfig {
         let overhead = (FRAME_HEADER_BYTES + SEGMENT_HEADER_BYTES) as u64;
         let folder_bytes = self.max_total_bytes.map_or(u64::MAX, |most| most.get());
         let largest = folder_bytes.saturating_sub(overhead).min(u32::MAX.into());
-        let largest = to_usize(largest);
-        let largest = NonZeroUsize::new(largest).unwrap_or(NonZeroUsize::MIN);
+        let largest = NonZeroUsize::new(to_usize(largest)).unwrap_or(NonZeroUsize::MIN);
         capability.max_chunk_bytes = largest.min(self.max_chunk_bytes);
         capability.window_chunks = self.window_chunks;
         capability.window_bytes = self.window_bytes;

@@ -78,7 +78,7 @@ impl ClientSettings {
                 config.set(*name, *value);
             }
         }
-        let protocol = self.value("security.protocol").unwrap_or_default();
+        let protocol = self.value("security.protocol").unwrap_or("plaintext");
         let protocol = protocol.to_ascii_lowercase();
         if protocol.starts_with("sasl_") && self.value("sasl.mechanism").is_none() {
             // The client's own default is GSSAPI, which needs a library of the system.
@@ -117,7 +117,7 @@ impl KafkaConfig {
         let message_bytes = self.message_bytes();
         let bytes = self.window.bytes.get().max(message_bytes);
         config.set("queue.buffering.max.kbytes", (bytes / 512 + 1).to_string());
-        let chunks = self.window.chunks.get().saturating_mul(2).min(10_000_000);
+        let chunks = self.window.chunks.get().min(5_000_000) * 2;
         config.set("queue.buffering.max.messages", chunks.to_string());
         config.set("message.max.bytes", message_bytes.to_string());
         if alone {
@@ -132,7 +132,7 @@ impl KafkaConfig {
         if self.client.value("max.poll.interval.ms").is_none() {
             let session = self.client.value("session.timeout.ms");
             let session = session.and_then(|session| session.parse().ok());
-            let interval = POLL_INTERVAL_MS.max(session.unwrap_or(0));
+            let interval = session.unwrap_or(POLL_INTERVAL_MS).max(POLL_INTERVAL_MS);
             config.set("max.poll.interval.ms", interval.to_string());
         }
         config.set("message.max.bytes", self.message_bytes().to_string());
@@ -175,16 +175,13 @@ impl KafkaConfig {
     }
 }
 
-/// How long brokers throttled the client since the last statistics, because it was above a quota: the
-/// sum of the `throttle_time_ms` in their answers. For that time a broker does not read from the
-/// connection (KIP-219).
-pub(crate) fn throttled(statistics: &Statistics) -> Duration {
-    let windows = statistics
-        .brokers
-        .values()
-        .filter_map(|it| it.throttle.as_ref());
-    let millis = windows.map(|window| u64::try_from(window.sum).unwrap_or(0));
-    Duration::from_millis(millis.fold(0, u64::saturating_add))
+/// How many milliseconds brokers throttled the client since the last statistics, because it was above
+/// a quota: the sum of the `throttle_time_ms` in their answers. For that time a broker does not read
+/// from the connection (KIP-219).
+pub(crate) fn throttled_ms(statistics: &Statistics) -> u64 {
+    let brokers = statistics.brokers.values();
+    let windows = brokers.filter_map(|it| it.throttle.as_ref());
+    windows.filter_map(|it| u64::try_from(it.sum).ok()).sum()
 }
 
 /// The lifetime of a token without an expiry time.
@@ -236,7 +233,7 @@ fn from_text(token: &str, now: Duration) -> Result<OAuthToken, Box<dyn Error>> {
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A topic's settings, as far as the cluster answers.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct TopicSettings {
     /// `max.message.bytes`. Its default is the broker's `message.max.bytes`.
     pub(crate) max_message_bytes: Option<u32>,
@@ -310,10 +307,14 @@ fn refused(code: RDKafkaErrorCode) -> Failure {
     }
 }
 
+/// The time until `by`, zero if that is past.
+pub(crate) fn time_left(by: Instant) -> Duration {
+    by.saturating_duration_since(Instant::now())
+}
+
 fn options(by: Instant) -> AdminOptions {
     // librdkafka accepts a millisecond or more.
-    let left = by.saturating_duration_since(Instant::now());
-    let left = Some(left.max(Duration::from_millis(1)));
+    let left = Some(time_left(by).max(Duration::from_millis(1)));
     AdminOptions::new()
         .request_timeout(left)
         .operation_timeout(left)
@@ -338,7 +339,7 @@ fn wait<T>(answer: impl Future<Output = KafkaResult<T>>, by: Instant) -> Option<
         if let Poll::Ready(answer) = answer.as_mut().poll(&mut context) {
             return Some(answer);
         }
-        let left = by.saturating_duration_since(Instant::now());
+        let left = time_left(by);
         if left.is_zero() {
             return None;
         }

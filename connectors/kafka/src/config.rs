@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baler_common::non_zero;
+use baler_common::number::to_usize;
 use baler_common::transport::uri::{Host, Uri, UriError, parse_bytes, set};
 use baler_common::transport::{Order, WindowLimits};
 use rdkafka::ClientConfig;
@@ -239,12 +240,12 @@ fn shape(text: &str) -> Option<NewTopicShape> {
     })
 }
 
-/// The largest chunk in a message of this size.
+/// The largest chunk in a message of this size. It has a byte even if the message is too small for
+/// any.
 pub(crate) fn chunk_of(message_bytes: u32) -> NonZeroUsize {
-    usize::try_from(message_bytes.saturating_sub(OVERHEAD))
-        .ok()
-        .and_then(NonZeroUsize::new)
-        .unwrap_or(NonZeroUsize::MIN)
+    let bytes = message_bytes.checked_sub(OVERHEAD).map(to_usize);
+    let bytes = bytes.and_then(NonZeroUsize::new);
+    bytes.unwrap_or(NonZeroUsize::MIN)
 }
 
 /// Writes the endpoint, as a URI without settings and credentials.
@@ -314,7 +315,7 @@ fn value<'a>(settings: &'a Settings, name: &str) -> Option<&'a str> {
     found.map(|(_, value)| &**value)
 }
 
-/// The value of a setting with several names, in lower case.
+/// The value of a setting with several names, in lower case. It is empty if none is given.
 fn lower(settings: &Settings, names: &[&str]) -> String {
     let found = names.iter().find_map(|name| value(settings, name));
     found.unwrap_or_default().to_ascii_lowercase()
@@ -464,9 +465,9 @@ impl ClientSettings {
     /// The value of a setting, by any of its names.
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
         let aliases = ALIASES.iter().find(|aliases| aliases.contains(&name));
-        let mut names = aliases.copied().unwrap_or_default().iter().copied();
+        let mut names = aliases.into_iter().copied().flatten();
         let direct = self.0.get(name);
-        let value = direct.or_else(|| names.find_map(|alias| self.0.get(alias)));
+        let value = direct.or_else(|| names.find_map(|alias| self.0.get(*alias)));
         value.map(|value| &**value)
     }
 }

@@ -159,12 +159,9 @@ impl ChunkReader for KafkaReader {
 
     fn close(mut self: Box<Self>, by: Instant) -> ReaderCloseReport {
         let unsettled = self.shared.lock().held.len();
-        let now = Instant::now();
-        let left = by.saturating_duration_since(now);
         // The rest of the time is for leaving the group. So the report includes a refused commit.
-        self.end(now + left / 2);
-        let left = by.saturating_duration_since(Instant::now());
-        let error = match self.ended.recv_timeout(left) {
+        self.end(Instant::now() + client::time_left(by) / 2);
+        let error = match self.ended.recv_timeout(client::time_left(by)) {
             // Nothing is ever sent: the channel closes when the thread ends.
             Ok(()) | Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
                 self.shared.lock().uncommitted.take()

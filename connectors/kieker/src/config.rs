@@ -15,7 +15,9 @@ use crate::container::TimeUnit;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KiekerTcpConfig {
-    pub(crate) host: Host,
+    pub(crate) host: Box<str>,
+    /// At 0 the operating system chooses one.
+    pub(crate) port: u16,
     /// The second port, for the strings of senders with two sockets (`DualSocketTcpWriter`,
     /// `TCPWriter`). Default none: every sender has one socket.
     pub registry_port: Option<u16>,
@@ -38,10 +40,8 @@ impl KiekerTcpConfig {
     /// Returns the defaults for this host and port. For port 0 the operating system chooses one.
     pub fn new(host: impl Into<Box<str>>, port: u16) -> Self {
         Self {
-            host: Host {
-                name: host.into(),
-                port: Some(port),
-            },
+            host: host.into(),
+            port,
             registry_port: None,
             memory_bytes: non_zero!(64 << 20),
             max_connections: non_zero!(4_096),
@@ -58,8 +58,12 @@ impl KiekerTcpConfig {
     ///
     /// The URI has no host or port, has a path, or a setting that is unknown or wrong.
     pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
-        let host = uri.address()?;
-        let mut config = Self::new(host.name, host.port.unwrap_or(0));
+        let host = uri.host()?.clone();
+        let port = host
+            .port
+            .ok_or_else(|| uri.missing_after_hosts("the port"))?;
+        uri.no_path()?;
+        let mut config = Self::new(host.name, port);
         config.registry_port = uri.take_number("registry_port")?;
         set(&mut config.memory_bytes, uri.take_bytes_in("memory")?);
         let max_connections = uri.take_number("max_connections")?;
@@ -73,17 +77,13 @@ impl KiekerTcpConfig {
         uri.finish()?;
         Ok(config)
     }
-
-    /// Returns the port; at 0 the operating system chooses one.
-    pub(crate) fn port(&self) -> u16 {
-        self.host.port.unwrap_or(0)
-    }
 }
 
 /// Shows the endpoint as a URI without settings.
 impl fmt::Display for KiekerTcpConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{SCHEME}://{}", self.host)
+        let (name, port) = (self.host.clone(), Some(self.port));
+        write!(f, "{SCHEME}://{}", Host { name, port })
     }
 }
 

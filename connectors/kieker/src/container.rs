@@ -85,3 +85,8 @@ fn least_bytes(field_type: &FieldType) -> Option<usize> {
         _ => None,
     }
 }
+
+/// Returns the least bytes of items of a list. A number that no chunk has stays above all limits.
+fn list_bytes(inner: &FieldType, items: usize) -> usize {
+    items.saturating_mul(least_bytes(inner).unwrap_or(1))
+}

@@ -48,3 +48,9 @@ pub const SCHEME: &str = "kieker+tcp";
 
 /// The scheme of the URIs of logs.
 pub const LOG_SCHEME: &str = "kieker-log";
+
+/// Returns how long it is until a time; zero if it is past.
+#[cfg(feature = "media")]
+fn time_left(until: std::time::Instant) -> std::time::Duration {
+    until.saturating_duration_since(std::time::Instant::now())
+}

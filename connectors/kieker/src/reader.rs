@@ -22,10 +22,9 @@ use baler_common::transport::{
 use tokio::runtime;
 use tokio::sync::watch;
 
-use crate::SCHEME;
 use crate::adaptive::Bridge;
 use crate::config::KiekerTcpConfig;
-use crate::schema;
+use crate::{SCHEME, schema, time_left};
 use state::{Event, Pending, ReaderState};
 
 pub use state::ReaderStats;
@@ -74,12 +73,12 @@ impl KiekerTcpReader {
         let catalog = schema::catalog(config.schema.as_deref());
         let catalog = catalog.map_err(|failure| failure.at(&endpoint))?;
         let listen = |port| {
-            let listener = TcpListener::bind((config.host.name.as_ref(), port))?;
+            let listener = TcpListener::bind((&*config.host, port))?;
             listener.set_nonblocking(true)?;
             let address = listener.local_addr()?;
             io::Result::Ok((listener, address))
         };
-        let (listener, address) = listen(config.port()).map_err(fail)?;
+        let (listener, address) = listen(config.port).map_err(fail)?;
         let registry = config.registry_port.map(listen).transpose().map_err(fail)?;
         let registry_address = registry.as_ref().map(|(_, address)| *address);
         let registry = registry.map(|(listener, _)| listener);
@@ -181,8 +180,7 @@ impl ChunkReader for KiekerTcpReader {
             if let Some(delivery) = self.hand_out() {
                 return Ok(Received::Chunk(delivery));
             }
-            let left = by.saturating_duration_since(Instant::now());
-            match self.events.recv_timeout(left) {
+            match self.events.recv_timeout(time_left(by)) {
                 Ok(Event::Chunk(pending)) => self.ready.push_back(pending),
                 Ok(Event::Report { report, .. }) => {
                     let damaged = report.map_err(|failure| failure.at(&self.endpoint))?;

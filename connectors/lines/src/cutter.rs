@@ -100,10 +100,11 @@ impl Cutter {
         while !self.is_full() {
             self.look_at_file(input);
             let part = input.bytes();
-            let unsearched = part.bytes.get(self.searched..).unwrap_or_default();
-            let end = memchr::memchr(b'\n', unsearched).map(|end| self.searched + end);
-            if let Some(end) = end {
-                let line = part.bytes.get(..end).unwrap_or_default();
+            // An empty part is shorter than what was searched before it.
+            let unsearched = part.bytes.get(self.searched..);
+            let end = unsearched.and_then(|bytes| memchr::memchr(b'\n', bytes));
+            if let Some(end) = end.map(|end| self.searched + end) {
+                let (line, _) = part.bytes.split_at(end);
                 self.line(line, part.offset);
                 self.consume(input, end + 1);
                 continue;
@@ -187,8 +188,10 @@ impl Cutter {
     fn skip(&mut self, input: &mut OpenInput<'_>) {
         let part = input.bytes();
         // The last byte stays, so that the end of the file is the end of the line.
-        let bytes = part.bytes.len().saturating_sub(1);
-        let taken = part.bytes.get(..bytes).unwrap_or_default();
+        let Some((_, taken)) = part.bytes.split_last() else {
+            return;
+        };
+        let bytes = taken.len();
         let is_nuls = part.bytes.iter().all(|byte| *byte == 0);
         if !self.long.contains_key(&part.file) && is_nuls {
             // A hole, which a writer left that did not notice a truncation.

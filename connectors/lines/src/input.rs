@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use baler_files::follow::{Event, FileKey, Fill, Follower, Mark, Pattern, Settings, Stream};
 
@@ -65,18 +65,18 @@ impl Input {
         }
     }
 
-    /// Waits until there may be more to read, or until `by`.
+    /// Waits until there may be more to read, for this time at most.
     ///
     /// # Errors
     ///
     /// The operating system refuses.
-    pub(crate) fn wait(&self, by: Instant) -> io::Result<()> {
+    pub(crate) fn wait(&self, most: Duration) -> io::Result<()> {
         match self {
             Self::Files(_) => {
-                thread::park_timeout(POLL.min(by.saturating_duration_since(Instant::now())));
+                thread::park_timeout(POLL.min(most));
                 Ok(())
             }
-            Self::Pipe(stream) => stream.wait(by).map(drop),
+            Self::Pipe(stream) => stream.wait(most).map(drop),
         }
     }
 

@@ -76,23 +76,23 @@ impl<'a> Rest<'a> {
     fn value(&mut self, depth: usize) -> Result<Json<'a>, serde_json::Error> {
         let before = self.text;
         let kind = match self.first() {
-            b'"' => JsonKind::Text(self.string()),
-            b'n' => self.skip(4, JsonKind::Null),
-            b't' => self.skip(4, JsonKind::Bool(true)),
-            b'f' => self.skip(5, JsonKind::Bool(false)),
-            b'[' | b'{' if depth == MAX_NESTING => {
+            Some(b'"') => JsonKind::Text(self.string()),
+            Some(b'n') => self.skip(4, JsonKind::Null),
+            Some(b't') => self.skip(4, JsonKind::Bool(true)),
+            Some(b'f') => self.skip(5, JsonKind::Bool(false)),
+            Some(b'[' | b'{') if depth == MAX_NESTING => {
                 let mut values = serde_json::Deserializer::from_str(before).into_iter();
                 let raw: Option<&RawValue> = values.next().transpose()?;
                 self.skip(raw.map_or(0, |raw| raw.get().len()), JsonKind::Opaque)
             }
-            b'[' => {
+            Some(b'[') => {
                 let mut items = Vec::new();
                 while self.has_next() {
                     items.push(self.value(depth + 1)?);
                 }
                 JsonKind::Array(items)
             }
-            b'{' => {
+            Some(b'{') => {
                 let mut members = Vec::new();
                 while self.has_next() {
                     let key = self.string();
@@ -109,7 +109,7 @@ impl<'a> Rest<'a> {
             }
         };
         let length = before.len() - self.text.len();
-        let text = before.get(..length).unwrap_or_default();
+        let (text, _) = before.split_at(length);
         Ok(Json { text, kind })
     }
 
@@ -117,7 +117,7 @@ impl<'a> Rest<'a> {
     fn string(&mut self) -> Cow<'a, str> {
         let (mut end, mut has_escapes) = (1, false);
         let bytes = self.text.as_bytes();
-        while let Some(next) = memchr2(b'"', b'\\', bytes.get(end..).unwrap_or_default()) {
+        while let Some(next) = bytes.get(end..).and_then(|it| memchr2(b'"', b'\\', it)) {
             end += next + 1;
             if bytes.get(end - 1) == Some(&b'"') {
                 break;
@@ -126,7 +126,9 @@ impl<'a> Rest<'a> {
             end += 1;
         }
         let quoted = self.take(end);
-        let inner = Cow::Borrowed(quoted.get(1..end - 1).unwrap_or_default());
+        let (_, inner) = quoted.split_at(1);
+        let (inner, _) = inner.split_at(end - 2);
+        let inner = Cow::Borrowed(inner);
         if !has_escapes {
             return inner;
         }
@@ -140,7 +142,7 @@ impl<'a> Rest<'a> {
 
     /// Advances to the next item of an array or an object; returns whether there is one.
     fn has_next(&mut self) -> bool {
-        let is_closing = |rest: &Self| matches!(rest.first(), b']' | b'}');
+        let is_closing = |rest: &Self| matches!(rest.first(), Some(b']' | b'}'));
         self.text = self.text.trim_ascii_start();
         if !is_closing(self) {
             // The opening bracket or a comma.
@@ -152,8 +154,8 @@ impl<'a> Rest<'a> {
         has_next
     }
 
-    fn first(&self) -> u8 {
-        self.text.as_bytes().first().copied().unwrap_or_default()
+    fn first(&self) -> Option<u8> {
+        self.text.bytes().next()
     }
 
     fn skip(&mut self, bytes: usize, kind: JsonKind<'a>) -> JsonKind<'a> {
@@ -162,7 +164,7 @@ impl<'a> Rest<'a> {
     }
 
     fn take(&mut self, bytes: usize) -> &'a str {
-        let (taken, rest) = self.text.split_at_checked(bytes).unwrap_or_default();
+        let (taken, rest) = self.text.split_at(bytes);
         self.text = rest;
         taken
     }

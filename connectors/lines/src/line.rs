@@ -79,7 +79,7 @@ impl Records {
 /// NULs.
 pub(crate) fn trimmed(mut line: &[u8], is_first: bool) -> (&[u8], u64) {
     let nuls = line.iter().take_while(|byte| **byte == 0).count();
-    line = line.get(nuls..).unwrap_or_default();
+    (_, line) = line.split_at(nuls);
     if is_first || nuls > 0 {
         line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     }

@@ -127,14 +127,14 @@ impl LinesReader {
         }
         let mut input = self.input.lock();
         input.settle(self.pending.take_settled());
-        if !input.has_moved() {
+        let file = self.config.position_file.as_ref();
+        let Some(file) = file.filter(|_| input.has_moved()) else {
             return Ok(());
-        }
+        };
         let begun = Instant::now();
         let saved = input.save();
         // The position of very many files takes its time.
         self.last_save = Some(Instant::now() + begun.elapsed() * 20);
-        let file = self.config.position_file.clone().unwrap_or_default();
         let file = file.display().to_string();
         saved.map_err(|error| failed("save the position in", &file, error))
     }
@@ -180,7 +180,7 @@ impl ChunkReader for LinesReader {
             }
             // At the end, or without demand, only verdicts of the owner change anything.
             if may_come {
-                let waited = self.input.wait(by);
+                let waited = self.input.wait(by - now);
                 waited.map_err(|error| failed("read", &self.endpoint, error))?;
             } else {
                 std::thread::park_timeout(by - now);

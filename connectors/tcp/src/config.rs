@@ -70,11 +70,16 @@ impl TcpConfig {
     /// Returns the defaults for this host and port. At port 0 the operating system chooses the port
     /// of a reader.
     pub fn new(host: impl Into<Box<str>>, port: u16) -> Self {
+        Self::at(Host {
+            name: host.into(),
+            port: Some(port),
+        })
+    }
+
+    /// Returns the defaults for this host.
+    fn at(host: Host) -> Self {
         Self {
-            host: Host {
-                name: host.into(),
-                port: Some(port),
-            },
+            host,
             max_chunk_bytes: non_zero!(16 << 20),
             window: WindowLimits::new(non_zero!(1_024)),
             heartbeat: Duration::from_secs(5),
@@ -93,8 +98,7 @@ impl TcpConfig {
     ///
     /// The URI has no host or port, has a path, or a setting that is unknown or wrong.
     pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
-        let host = uri.address()?;
-        let mut config = Self::new(host.name, host.port.unwrap_or(0));
+        let mut config = Self::at(uri.address()?);
         set(&mut config.max_chunk_bytes, uri.take_bytes_in("max_chunk")?);
         config.window.take(&mut uri)?;
         set(&mut config.heartbeat, uri.take_duration("heartbeat")?);
@@ -144,8 +148,8 @@ impl TcpConfig {
 
     /// Returns the interval of heartbeats, within its bounds.
     pub(crate) fn heartbeat(&self) -> Duration {
-        let (least, most) = (Duration::from_millis(10), Duration::from_secs(600));
-        self.heartbeat.clamp(least, most)
+        let most = Duration::from_millis(Hello::MAX_HEARTBEAT_MS.into());
+        self.heartbeat.clamp(Duration::from_millis(10), most)
     }
 
     /// Returns the longest silence of a peer within a frame, whatever heartbeat it announced.
@@ -177,7 +181,8 @@ impl TcpConfig {
                 window_chunks: self.window.chunks.get(),
                 window_bytes: u64::from(self.window.bytes.get()),
             },
-            heartbeat_ms: u32::try_from(self.heartbeat().as_millis()).unwrap_or(u32::MAX),
+            heartbeat_ms: u32::try_from(self.heartbeat().as_millis())
+                .unwrap_or(Hello::MAX_HEARTBEAT_MS),
         }
     }
 }

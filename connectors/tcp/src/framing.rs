@@ -1,7 +1,6 @@
 //! Encodes chunks as the bytes of a sender's connection, and decodes them. Does no I/O.
 
 use std::io::IoSlice;
-use std::ops::Range;
 
 use baler_common::number::{to_u64, to_usize};
 use baler_common::transport::{Chunk, ChunkIdentity, ChunkMeta};
@@ -17,8 +16,8 @@ pub(crate) struct Outgoing {
     previous: Option<ChunkIdentity>,
     /// Headers and identities of the frames that are being written, back to back.
     heads: Vec<u8>,
-    /// Each frame's part of `heads`, and the container that follows it.
-    frames: Vec<(Range<usize>, Bytes)>,
+    /// The length of each frame's part of `heads`, and the container that follows it.
+    frames: Vec<(usize, Bytes)>,
 }
 
 impl Outgoing {
@@ -53,25 +52,26 @@ impl Outgoing {
         let start = self.heads.len();
         header.write(&mut self.heads);
         self.heads.extend_from_slice(identity_bytes);
-        self.frames
-            .push((start..self.heads.len(), chunk.bytes.clone()));
+        let head = self.heads.len() - start;
+        self.frames.push((head, chunk.bytes.clone()));
         self.previous = Some(identity);
         self.sequence = self.sequence.wrapping_add(1);
     }
 
     /// Adds a frame that consists of its header.
     pub(crate) fn push_short(&mut self, kind: FrameKind) {
-        let start = self.heads.len();
         FrameHeader::short(kind, 0).write(&mut self.heads);
-        self.frames.push((start..self.heads.len(), Bytes::new()));
+        self.frames.push((FrameHeader::BYTES, Bytes::new()));
     }
 
     /// Returns the added frames, in order, for one vectored write.
     pub(crate) fn slices(&self) -> Vec<IoSlice<'_>> {
+        let mut heads = self.heads.as_slice();
         self.frames
             .iter()
             .flat_map(|(head, bytes)| {
-                let head = self.heads.get(head.clone()).unwrap_or_default();
+                let (head, after) = heads.split_at(*head);
+                heads = after;
                 [IoSlice::new(head), IoSlice::new(bytes)]
             })
             .filter(|slice| !slice.is_empty())
@@ -155,7 +155,8 @@ impl Incoming {
             FrameKind::Heartbeat => Step::Heartbeat,
             FrameKind::Bye => Step::Bye,
             FrameKind::Acknowledgement | FrameKind::Refusal => {
-                let found = u64::from(bytes.first().copied().unwrap_or_default());
+                let [found, ..] = *bytes;
+                let found = u64::from(found);
                 return Err(self.error("a sender's frame", ProtocolErrorKind::Invalid { found }));
             }
         };
@@ -201,8 +202,9 @@ impl Incoming {
         } else {
             0
         };
+        let no_identity = || self.error("a chunk", ProtocolErrorKind::NoIdentity);
         let covered = covered(header.container, identity_bytes, length);
-        let computed = crc32c::crc32c(buffer.get(..covered).unwrap_or_default());
+        let computed = crc32c::crc32c(buffer.get(..covered).ok_or_else(no_identity)?);
         if header.checksum != computed {
             let found = header.checksum;
             let kind = ProtocolErrorKind::Checksum { found, computed };
@@ -212,8 +214,7 @@ impl Incoming {
             (true, _) => buffer.first_chunk().and_then(ChunkIdentity::from_bytes),
             (false, previous) => previous.map(successor),
         };
-        let identity =
-            identity.ok_or_else(|| self.error("a chunk", ProtocolErrorKind::NoIdentity))?;
+        let identity = identity.ok_or_else(no_identity)?;
         self.advance(buffer, identity_bytes);
         let bytes = buffer.split_to(length - identity_bytes).freeze();
         self.offset = self.offset.wrapping_add(to_u64(bytes.len()));

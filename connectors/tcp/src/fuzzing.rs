@@ -47,13 +47,12 @@ fn sealed(data: &[u8]) -> Vec<u8> {
         };
         sealed.extend_from_slice(covered);
         sealed.extend_from_slice(&crc32c::crc32c(covered).to_le_bytes());
-        let length = match next {
-            FrameHeader::BYTES => covered.get(4..8).unwrap_or_default(),
-            _ => &[],
-        };
         // Two bytes of the length suffice: the limit is lower.
-        let length = length.first_chunk().copied().map_or(0, u16::from_le_bytes);
-        let payload = usize::from(length).min(after.len());
+        let length = match covered {
+            [_, _, _, _, low, high, ..] if next == FrameHeader::BYTES => [*low, *high],
+            _ => [0, 0],
+        };
+        let payload = usize::from(u16::from_le_bytes(length)).min(after.len());
         let (payload, behind) = after.split_at_checked(payload).unwrap_or((after, &[]));
         sealed.extend_from_slice(payload);
         rest = behind;

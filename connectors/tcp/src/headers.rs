@@ -68,7 +68,7 @@ impl Hello {
     pub(crate) const TOKEN: u16 = 0x0001;
 
     /// The longest interval of heartbeats that a side may announce: ten minutes.
-    const MAX_HEARTBEAT_MS: u32 = 600_000;
+    pub(crate) const MAX_HEARTBEAT_MS: u32 = 600_000;
 
     pub(crate) fn to_bytes(self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(Self::BYTES);
@@ -240,7 +240,8 @@ impl FrameHeader {
         out.extend_from_slice(&self.records.to_le_bytes());
         out.extend_from_slice(&self.checksum.to_le_bytes());
         out.extend_from_slice(&self.sequence.to_le_bytes());
-        let checksum = crc32c::crc32c(out.get(start..).unwrap_or_default());
+        let (_, header) = out.split_at(start);
+        let checksum = crc32c::crc32c(header);
         out.extend_from_slice(&checksum.to_le_bytes());
     }
 

@@ -85,11 +85,12 @@ fn meta(label: Label) -> ChunkMeta {
 
 /// Returns the label and bytes that follow from it: `bytes` in all, but at least the label's 20.
 pub fn payload(label: Label, bytes: usize) -> Bytes {
-    let mut payload = Vec::with_capacity(bytes.max(LABEL_BYTES));
+    let bytes = bytes.max(LABEL_BYTES);
+    let mut payload = Vec::with_capacity(bytes);
     payload.extend_from_slice(&label.producer.to_le_bytes());
     payload.extend_from_slice(&label.lane.to_le_bytes());
     payload.extend_from_slice(&label.sequence.to_le_bytes());
-    payload.extend(filler(label).take(bytes.saturating_sub(LABEL_BYTES)));
+    payload.extend(filler(label).take(bytes - LABEL_BYTES));
     payload.into()
 }
 

@@ -156,7 +156,7 @@ impl<'a> Parser<'a> {
                 _ if depth == 0 && is_start(token) => return,
                 "{" => depth += 1,
                 // A file may have braces that close nothing.
-                "}" => depth = depth.saturating_sub(1),
+                "}" if depth > 0 => depth -= 1,
                 _ => {}
             }
             self.advance();

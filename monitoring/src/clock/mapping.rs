@@ -113,7 +113,7 @@ impl TickMapping {
     /// cost of reading three clocks does not matter. The first call may wait for two milliseconds.
     pub(crate) fn refresh(&mut self, now: Instant) {
         let age = now.saturating_duration_since(self.anchored);
-        let is_young = self.anchored.saturating_duration_since(self.from.monotonic) < ANCHOR;
+        let is_young = self.anchored.duration_since(self.from.monotonic) < ANCHOR;
         if self.multiplier != 0 && age < ANCHOR && !(is_young && age >= LEAST_RATE) {
             return;
         }
@@ -136,26 +136,22 @@ impl TickMapping {
             }
         }
         MULTIPLIER.store(self.multiplier, Ordering::Relaxed);
-        let since = |earlier: &Reading| {
-            reading
-                .monotonic
-                .saturating_duration_since(earlier.monotonic)
-        };
+        let since = |earlier: &Reading| reading.monotonic.duration_since(earlier.monotonic);
         if since(&self.from) >= RATE {
             self.from = self.later;
             self.later = reading;
         } else if since(&self.later) >= RATE / 2 {
             self.later = reading;
         }
-        let blur = i64::try_from(self.nanoseconds(reading.blur)).unwrap_or(i64::MAX);
+        let blur = self.nanoseconds(reading.blur);
         self.anchor_unix_ns = if is_first {
             reading.unix_ns
         } else {
             // Keep the extrapolated time unless the reading contradicts it, so that times do not
             // jitter by the measurement error.
             before.clamp(
-                reading.unix_ns.saturating_sub(blur),
-                reading.unix_ns.saturating_add(blur),
+                reading.unix_ns.saturating_sub_unsigned(blur),
+                reading.unix_ns.saturating_add_unsigned(blur),
             )
         };
         self.anchor_ticks = reading.ticks;
@@ -201,7 +197,7 @@ impl Reading {
         let monotonic = Instant::now();
         let unix_ns = system_unix_ns();
         let after = ticks::read();
-        let blur = after.saturating_sub(before);
+        let blur = after.abs_diff(before);
         Self {
             ticks: before + blur / 2,
             monotonic,

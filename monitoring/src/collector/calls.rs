@@ -238,8 +238,8 @@ impl CallConverter {
         match &self.mapping {
             // Neither is marked: both are in ticks.
             Some(mapping) if ((tin | tout) as i64) >= 0 => {
-                let duration = mapping.nanoseconds(tout.saturating_sub(tin));
-                let tout = mapping.unix_ns(tout.max(tin));
+                let end = tout.max(tin);
+                let (duration, tout) = (mapping.nanoseconds(end - tin), mapping.unix_ns(end));
                 (tout.saturating_sub_unsigned(duration), tout)
             }
             _ => self.marked_times(tin, tout),

@@ -72,9 +72,7 @@ impl ClosingRule {
     pub(super) fn full(&self, records: usize, row_bytes: usize) -> Option<ClosedBy> {
         if records >= self.records {
             Some(ClosedBy::Records)
-        } else if records > 0
-            && row_bytes >= self.bytes.saturating_mul(self.compression_ratio) / 1_024
-        {
+        } else if records > 0 && row_bytes >= self.full_row_bytes() {
             Some(ClosedBy::Bytes)
         } else {
             None
@@ -84,11 +82,15 @@ impl ClosingRule {
     /// The records, and the bytes of rows, that a batch takes before it is a full chunk; at least
     /// one of each.
     pub(super) fn left(&self, records: usize, row_bytes: usize) -> (usize, usize) {
-        let bytes = self.bytes.saturating_mul(self.compression_ratio) / 1_024;
         (
             self.records.saturating_sub(records).max(1),
-            bytes.saturating_sub(row_bytes).max(1),
+            self.full_row_bytes().saturating_sub(row_bytes).max(1),
         )
+    }
+
+    /// Returns the bytes of rows at which a batch is a full chunk.
+    fn full_row_bytes(&self) -> usize {
+        self.bytes.saturating_mul(self.compression_ratio) / 1_024
     }
 
     /// Returns when to close a batch whose oldest record was emitted no earlier than `oldest`.
@@ -103,10 +105,7 @@ impl ClosingRule {
         let found = found.clamp(least, most);
         // After that, move a quarter of the way to each new value: one odd chunk has little effect.
         self.compression_ratio = if self.learned {
-            self.compression_ratio
-                .saturating_mul(3)
-                .saturating_add(found)
-                / 4
+            (self.compression_ratio * 3 + found) / 4
         } else {
             found
         };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baler_common::container::{LossReason, Losses};
-use baler_common::number::to_u64;
+use baler_common::number::{to_u64, to_usize};
 use baler_common::record::RecordBatch;
 use baler_common::transport::{Chunk, Connection, ContainerKind, End, Fate, Outbox};
 use bytes::Bytes;
@@ -107,8 +107,7 @@ impl Dispatch {
             let empty = RecordBatch::default();
             for lane in self.encoder.without_last() {
                 // If the serializer fails even here, nothing more can be sent.
-                self.ship(lane, &empty, ClosedBy::Flush, true)
-                    .unwrap_or_default();
+                self.ship(lane, &empty, ClosedBy::Flush, true).ok();
             }
         }
         // Kieker's container has no mark for the end of an epoch.
@@ -152,7 +151,7 @@ impl Dispatch {
 
     fn report_dropped(&mut self) {
         let losses = self.shared.queues.counts().lost;
-        let records = losses.total().saturating_sub(self.seen.dropped);
+        let records = losses.total() - self.seen.dropped;
         if records > 0 {
             self.seen.dropped = losses.total();
             self.hooks.report(&Event::Dropped { records, losses });
@@ -245,7 +244,7 @@ impl Dispatch {
                     self.encoder.forget_last(&chunk.meta.identity);
                     self.sent_last = false;
                 }
-                let lane = usize::try_from(chunk.meta.identity.lane).unwrap_or_default();
+                let lane = to_usize(chunk.meta.identity.lane);
                 self.take_apart(lane, decoded.batch, problem, ClosedBy::Bytes, false);
                 self.resent_below = self.encoder.next_ticket();
             }

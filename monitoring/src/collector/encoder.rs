@@ -65,7 +65,6 @@ impl Encoder {
         identity: ChunkIdentity,
         lanes: usize,
     ) -> Self {
-        let lanes = u32::try_from(lanes.max(1)).unwrap_or(u32::MAX);
         let numbers = |lane| LaneNumbering {
             identity: ChunkIdentity { lane, ..identity },
             lost_chunks: Vec::new(),
@@ -73,7 +72,7 @@ impl Encoder {
         };
         Self {
             serializer,
-            lanes: (0..lanes).map(numbers).collect(),
+            lanes: (0..).take(lanes.max(1)).map(numbers).collect(),
             next_ticket: 0,
             capacity: 0,
         }
@@ -150,19 +149,20 @@ impl Encoder {
         header.lost_chunks.clone_from(&numbers.lost_chunks);
         let memory = Vec::with_capacity(self.capacity + self.capacity / 8);
         let bytes = serialize(&mut *self.serializer, batch, &header, memory)?;
-        if bytes.len() > limit {
+        // A chunk counts its records in 32 bits.
+        let (true, Ok(records)) = (bytes.len() <= limit, u32::try_from(batch.len())) else {
             return Err(EncodeProblem::TooLarge {
                 bytes: bytes.len(),
                 limit,
                 chunk: bytes.into(),
             });
-        }
+        };
         self.capacity = bytes.len();
         let chunk = Chunk {
             ticket: self.next_ticket,
             meta: ChunkMeta {
                 container: self.serializer.container(),
-                records: u32::try_from(batch.len()).unwrap_or(u32::MAX),
+                records,
                 identity: numbers.identity,
             },
             bytes: bytes.into(),

@@ -45,7 +45,7 @@ impl FlushOrder {
     /// Ends the flush and reports the number of records that the collector has lost meanwhile.
     pub(super) fn end(&self, lost: u64) {
         // The caller may have stopped waiting.
-        self.done.try_send(lost).unwrap_or_default();
+        self.done.try_send(lost).ok();
     }
 }
 

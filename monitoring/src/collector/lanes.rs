@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use baler_common::number::to_u64;
+use baler_common::number::{to_u64, to_usize};
 use baler_common::record::{BatchBuilder, RowNumber, Schema};
 
 use super::calls;
@@ -68,7 +68,7 @@ impl LaneRouter {
 
     fn lane_of_trace(&self, trace: u64) -> usize {
         let group = u64::from(lane_group(trace));
-        usize::try_from(spread(group) % self.lanes).unwrap_or_default()
+        to_usize(spread(group) % self.lanes)
     }
 
     fn learn(&mut self, schema: &Arc<Schema>) -> usize {
@@ -78,7 +78,7 @@ impl LaneRouter {
         }
         let number = RowNumber::find(schema, TRACE_FIELDS);
         self.known.push((Arc::clone(schema), number));
-        self.known.len().saturating_sub(1)
+        self.known.len() - 1
     }
 }
 

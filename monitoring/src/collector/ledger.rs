@@ -10,7 +10,7 @@ use baler_common::transport::OutboxStats;
 
 use super::closing::ClosedBy;
 use super::stats::{ShutdownReport, Stats};
-use crate::clock::monotonic;
+use crate::clock::time_left;
 use crate::queue::QueueSet;
 
 /// The collector's accounts. They are written once a chunk, never once a record.
@@ -132,9 +132,9 @@ impl Ledger {
         let rest = stats.emitted.saturating_sub(known);
         stats.dropped.add(LossReason::Undelivered, rest);
         stats.queued = 0;
-        let known = stats.chunks_delivered + stats.chunks_spooled + stats.chunks_given_up;
-        let rest = stats.chunks_encoded.saturating_sub(known);
-        stats.chunks_given_up += rest;
+        // Each chunk was counted as encoded before it got its fate.
+        let kept = stats.chunks_delivered + stats.chunks_spooled;
+        stats.chunks_given_up = stats.chunks_encoded - kept;
         let report = ShutdownReport {
             on_time,
             error,
@@ -149,10 +149,9 @@ impl Ledger {
     /// Waits for the final report until `by` at most.
     pub(crate) fn wait(&self, by: Instant) -> Option<ShutdownReport> {
         let accounts = lock(&self.accounts);
-        let left = by.saturating_duration_since(monotonic());
         let (accounts, _) = self
             .finished
-            .wait_timeout_while(accounts, left, |accounts| accounts.report.is_none())
+            .wait_timeout_while(accounts, time_left(by), |it| it.report.is_none())
             .unwrap_or_else(PoisonError::into_inner);
         accounts.report.clone()
     }

@@ -169,14 +169,14 @@ impl Collector {
                 self.close(lane, reason, false);
                 // Give the writer its work while the next batches fill.
                 let now = monotonic();
-                let unsent = now.saturating_duration_since(self.sent_at);
+                let unsent = now.duration_since(self.sent_at);
                 let is_due = unsent >= SEND_EVERY || !self.dispatch.outbox.has_room();
                 // With a backlog, find out at once whether the writer accepts the chunk.
                 if is_due || self.shared.queues.is_backlog() {
                     self.dispatch.drive(now, self.stop);
                     self.sent_at = now;
                 }
-                let took = now.saturating_duration_since(self.step_began);
+                let took = now.duration_since(self.step_began);
                 self.dispatch.outbox.has_room() && took < LONGEST_STEP
             }
             Some(_) => false,

@@ -22,7 +22,7 @@ use super::lanes::{LaneBatch, LaneRouter};
 use super::queue_reader::QueueReader;
 use super::tuning::{Rate, Tuner, Tuning, as_f64};
 use crate::adaptive::Upkeep;
-use crate::clock::monotonic;
+use crate::clock::{monotonic, time_left};
 use crate::controller::{Settings, WAIT_TIME, refresh_active};
 use crate::queue::suppress;
 #[cfg(feature = "sampling")]
@@ -248,7 +248,7 @@ impl Collector {
 
     /// Records the totals of aggregated calls: at each interval, at a flush and at the end.
     fn take_aggregates(&mut self, now: Instant, is_flush: bool) {
-        let since = now.saturating_duration_since(self.aggregation.taken);
+        let since = now.duration_since(self.aggregation.taken);
         let is_end = self.stop.is_some() && !self.dispatch.sent_last;
         // Not while a round is interrupted for lack of room: the records would only pile up.
         if is_flush || is_end || (since >= self.aggregation.interval && !self.in_round) {
@@ -292,7 +292,7 @@ impl Collector {
             .filter(|_| has_room)
             .and_then(|oldest| self.rule.closes_at(oldest));
         let next = [wake_up, self.stop, tick, age].into_iter().flatten().min();
-        Next::Wait(next.map_or(self.rule.wait, |time| time.saturating_duration_since(now)))
+        Next::Wait(next.map_or(self.rule.wait, time_left))
     }
 
     /// Returns when to poll for the next full chunk. Threads do not wake the collector when they
@@ -301,10 +301,10 @@ impl Collector {
         let lanes = self.lanes.iter();
         let lacks = lanes.map(|lane| self.rule.left(lane.builder.len(), 0).0);
         // Each of several lanes gets its part of the records.
-        let lacks = lacks.min().unwrap_or(1).saturating_mul(self.lanes.len());
-        let lacks = lacks + self.rule.records / BURST_MARGIN;
-        let since = now.saturating_duration_since(self.drained_at);
-        let full = self.rate.time_for(as_f64(lacks)).saturating_sub(since);
+        let lacks = as_f64(lacks.min().unwrap_or(1)) * as_f64(self.lanes.len());
+        let lacks = lacks + as_f64(self.rule.records / BURST_MARGIN);
+        let since = now.duration_since(self.drained_at);
+        let full = self.rate.time_for(lacks).saturating_sub(since);
         let worthwhile = self.rate.time_for(MIN_POLL_RECORDS);
         self.rule.poll_interval(full, worthwhile)
     }

@@ -231,7 +231,7 @@ impl Rate {
     /// second.
     pub(super) fn observe(&mut self, taken: u64, now: Instant, enough: Duration, many: usize) {
         let (before, since) = self.since;
-        let time = now.saturating_duration_since(since);
+        let time = now.duration_since(since);
         let records = taken - before;
         let are_many = usize::try_from(records).is_ok_and(|records| records >= many);
         if time.is_zero() || (time < enough && !are_many) {

@@ -290,7 +290,8 @@ impl ControllerBuilder {
         ));
         let identity = ChunkIdentity {
             producer,
-            epoch: Epoch::new(u64::try_from(self.clock.unix_ns()).unwrap_or(0)),
+            // A clock before 1970 counts as 1970.
+            epoch: Epoch::new(self.clock.unix_ns().max(0).unsigned_abs()),
             lane: 0,
             sequence: 0,
         };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use baler_common::number::to_usize;
 use baler_common::transport::{OutboxSettings, RetryPolicy};
 
 use crate::collector::Tuning;
@@ -134,9 +135,10 @@ impl Settings {
     pub(super) fn check(&self) -> Result<Division, StartError> {
         let division = self.divide()?;
         let RetryPolicy { max_attempts, .. } = self.outbox.retry;
-        let attempts = max_attempts.map_or(1, |most| usize::try_from(most).unwrap_or(usize::MAX));
-        let max_latency_ms = self.max_latency.map_or(1, |most| most.as_millis());
-        let max_latency_ms = usize::try_from(max_latency_ms).unwrap_or(usize::MAX);
+        let attempts = max_attempts.map_or(1, to_usize);
+        // More than one millisecond need not be told.
+        let max_latency = self.max_latency.map_or(1, |most| most.as_millis());
+        let max_latency_ms = usize::from(max_latency >= 1);
         for (setting, found, least) in [
             ("chunk_records", self.chunk_records, 1),
             ("max_latency in milliseconds", max_latency_ms, 1),
@@ -198,9 +200,7 @@ impl Settings {
             .saturating_mul(self.lanes)
             .saturating_add(self.max_chunk_bytes);
         let queue_bytes = self.queue_bytes.unwrap_or(memory / 2);
-        let left = memory
-            .saturating_sub(queue_bytes)
-            .saturating_sub(batch_bytes);
+        let left = memory.saturating_sub(queue_bytes.saturating_add(batch_bytes));
         let unconfirmed_bytes = self.unconfirmed_bytes.unwrap_or(left);
         if unconfirmed_bytes > left || left < self.max_chunk_bytes {
             return Err(StartError::OverBudget {

@@ -29,7 +29,8 @@ pub(super) fn class_of(type_name: &str) -> String {
         }
     }
     // The function itself and the operation.
-    segments.truncate(segments.len().saturating_sub(2));
+    segments.pop();
+    segments.pop();
     segments.retain(|segment| !segment.is_empty());
     segments.join(".")
 }
@@ -37,8 +38,9 @@ pub(super) fn class_of(type_name: &str) -> String {
 /// Returns the class of an operation, from its signature: `shop.Till` of
 /// `public void shop.Till.close()`; empty if the signature does not name one.
 pub(super) fn declaring_class(signature: &str) -> &str {
-    let name = signature.split('(').next().unwrap_or_default().trim_end();
-    let name = name.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let (name, _) = signature.split_once('(').unwrap_or((signature, ""));
+    let name = name.trim_end();
+    let (_, name) = name.rsplit_once(char::is_whitespace).unwrap_or(("", name));
     name.rsplit_once('.').map_or("", |(class, _)| class)
 }
 
@@ -90,18 +92,18 @@ fn split<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
     let mut rest = text;
     let mut depth = 0_usize;
     let mut before = ' ';
-    for (at, c) in text.char_indices() {
-        let tail = text.get(at..).unwrap_or_default();
-        // A part that was cut off may extend beyond this character.
-        if depth == 0 && tail.len() <= rest.len() {
-            if let Some(after) = tail.strip_prefix(separator) {
-                let length = rest.len() - tail.len();
-                parts.push(rest.get(..length).unwrap_or_default());
+    let mut chars = text.chars();
+    while let (tail, Some(c)) = (chars.as_str(), chars.next()) {
+        if depth == 0 {
+            // `None` within the last separator: there the rest begins later than the tail.
+            let part = rest.strip_suffix(tail);
+            if let (Some(part), Some(after)) = (part, tail.strip_prefix(separator)) {
+                parts.push(part);
                 rest = after;
             }
         }
         match c {
-            '<' | '(' | '[' | '{' => depth = depth.saturating_add(1),
+            '<' | '(' | '[' | '{' => depth += 1,
             // The arrow of a function type is not a bracket.
             '>' if before == '-' => {}
             '>' | ')' | ']' | '}' => depth = depth.saturating_sub(1),

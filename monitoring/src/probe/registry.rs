@@ -212,7 +212,7 @@ pub(crate) fn set_recording(
     for entry in &mut entries {
         entry.judge(Some(patterns), sampled.as_deref());
     }
-    let judged = with_registry(|registry| {
+    with_registry(|registry| {
         if registry.changes == changes {
             // Sites that were registered meanwhile used these patterns already.
             for (entry, judged) in registry.entries.iter_mut().zip(entries) {
@@ -222,7 +222,6 @@ pub(crate) fn set_recording(
             registry.set_states();
         }
     });
-    judged.unwrap_or_default();
     if is_resampled {
         published::choose_anew();
     }
@@ -251,7 +250,7 @@ pub(crate) fn signatures(from: usize) -> Vec<&'static str> {
 /// Sets what hybrid monitoring allows: the sites in the order of their numbers, and all others.
 #[cfg(feature = "sampling")]
 pub(crate) fn set_parts(parts: &[Part], others: Part) {
-    with_registry(|registry| registry.set_parts(parts, others)).unwrap_or_default();
+    with_registry(|registry| registry.set_parts(parts, others));
 }
 
 /// Returns the signature of the site with this number, if there is one.

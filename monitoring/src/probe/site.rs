@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use baler_common::random::random;
+use baler_common::number::to_usize;
+use baler_common::random::random_u32;
 use baler_common::record::Interned;
 
 use super::path::{class_of, declaring_class};
@@ -76,7 +77,7 @@ impl SiteNumber {
 
     /// The position among all sites, from 0.
     pub(super) fn index(self) -> usize {
-        usize::try_from(self.0.get()).map_or(usize::MAX, |number| number.saturating_sub(1))
+        to_usize(self.0.get()) - 1
     }
 }
 
@@ -300,10 +301,8 @@ impl Turns {
             self.left.set(of);
             return true;
         }
-        let random = random() % u64::from(of.max(1));
         // 1 to `of`.
-        let first = u32::try_from(random).unwrap_or(0).saturating_add(1);
-        self.left.set(first);
+        self.left.set(random_u32() % of.max(1) + 1);
         self.next(of)
     }
 }

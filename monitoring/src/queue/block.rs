@@ -239,7 +239,7 @@ impl Block {
             Some(number) => number,
             None if types.len() < MAX_TYPES => {
                 types.push(Arc::clone(schema));
-                types.len().saturating_sub(1)
+                types.len() - 1
             }
             None => return None,
         };

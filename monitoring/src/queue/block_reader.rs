@@ -62,7 +62,9 @@ impl BlockReader {
         let Some(BlockPart { block, from, until }) = &mut self.part else {
             return;
         };
-        let words = block.words().get(*from..*until).unwrap_or_default();
+        let Some(words) = block.words().get(*from..*until) else {
+            return;
+        };
         for row in words.chunks_exact(CALL_WORDS).take(max_rows) {
             let Some(call) = row.first_chunk().and_then(call_in) else {
                 return;

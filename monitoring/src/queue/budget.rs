@@ -146,11 +146,11 @@ impl Budget {
     pub(super) fn block(&self, words: usize) -> Arc<Block> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(block) = free.of_size(words).and_then(Vec::pop) {
-            free.bytes = free.bytes.saturating_sub(block.bytes());
+            free.bytes -= block.bytes();
             return block;
         }
         // Cached blocks make way for a block of another size.
-        let keep = self.limit.saturating_sub(self.charged());
+        let keep = self.limit - self.charged();
         free.shrink(keep);
         drop(free);
         Arc::new(Block::new(words))
@@ -160,7 +160,7 @@ impl Budget {
     pub(super) fn release_block(&self, block: Arc<Block>, charged: usize) {
         block.clear();
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let others = self.charged().saturating_sub(charged);
+        let others = self.charged() - charged;
         let bytes = free.bytes + block.bytes();
         if bytes + others <= self.limit {
             if let Some(blocks) = free.of_size(block.len()) {
@@ -187,7 +187,7 @@ impl Budget {
         if free.waiting == 0 {
             return;
         }
-        if charged.saturating_sub(bytes) > self.limit / 4 * 3 {
+        if charged - bytes > self.limit / 4 * 3 {
             free.has_unnoticed_room = true;
             return;
         }
@@ -234,7 +234,7 @@ impl Budget {
                 .room
                 .wait_timeout(free, timeout)
                 .unwrap_or_else(PoisonError::into_inner);
-            free.waiting = free.waiting.saturating_sub(1);
+            free.waiting -= 1;
         }
     }
 
@@ -260,7 +260,7 @@ impl FreeBlocks {
         for blocks in &mut self.blocks {
             while self.bytes > keep {
                 let Some(block) = blocks.pop() else { break };
-                self.bytes = self.bytes.saturating_sub(block.bytes());
+                self.bytes -= block.bytes();
             }
         }
     }

@@ -69,7 +69,7 @@ pub(crate) fn push<F: Fn() -> Option<Arc<QueueSet>>>(
     if fields.capacity() <= KEEP_BYTES {
         if let Some(_inside) = Inside::enter() {
             // If the thread-local storage is gone, the thread is about to end.
-            ROW.try_with(|row| row.set(fields)).unwrap_or_default();
+            ROW.try_with(|row| row.set(fields)).ok();
         }
     }
     pushed

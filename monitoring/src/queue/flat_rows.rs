@@ -171,7 +171,9 @@ impl FlatReader {
         (max_rows, max_bytes): (usize, usize),
         take: impl FnOnce(&Arc<Schema>, BlockWords<'_>, &WordRows<'_>) -> usize,
     ) {
-        let words = BlockWords(part.block.words().get(..part.until).unwrap_or_default());
+        let Some(words) = part.block.words().get(..part.until).map(BlockWords) else {
+            return;
+        };
         let Some(first) = words.word(part.from).filter(|header| is_flat(*header)) else {
             return;
         };

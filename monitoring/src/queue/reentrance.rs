@@ -11,6 +11,8 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use baler_common::number::to_usize;
+
 use super::thread_block;
 pub(crate) use super::thread_block::Inside;
 
@@ -49,7 +51,7 @@ pub(super) fn counted(key: u64) -> u64 {
 }
 
 fn lost(key: u64) -> Option<&'static AtomicU64> {
-    LOST.get(usize::try_from(key).unwrap_or(0) % COUNTS)
+    LOST.get(to_usize(key % COUNTS as u64))
 }
 
 thread_local! {
@@ -82,6 +84,6 @@ pub struct Suppressed {
 
 impl Drop for Suppressed {
     fn drop(&mut self) {
-        DEPTH.set(DEPTH.get().saturating_sub(1));
+        DEPTH.set(DEPTH.get() - 1);
     }
 }

@@ -268,7 +268,7 @@ impl QueueSet {
         for queue in &registry.queues {
             queue.count(&mut counts);
         }
-        let reentrant = reentrance::counted(self.key).saturating_sub(self.reentrant_before);
+        let reentrant = reentrance::counted(self.key) - self.reentrant_before;
         counts.emitted += reentrant;
         counts.lost.add(LossReason::Reentrant, reentrant);
         counts

@@ -197,7 +197,7 @@ pub(crate) fn forget_block() {
     empty();
     OWNER
         .try_with(|owner| std::mem::forget(owner.0.take()))
-        .unwrap_or_default();
+        .ok();
 }
 
 fn empty() {

@@ -125,8 +125,7 @@ impl ThreadQueue {
         let state = self.lock();
         let appended = state.appended();
         counts.emitted += appended + state.refused + state.waiting;
-        let queued = appended.saturating_sub(state.taken);
-        counts.queued += queued;
+        counts.queued += appended - state.taken;
         for (code, lost) in state.lost.iter() {
             counts.lost.add_code(code, lost);
         }

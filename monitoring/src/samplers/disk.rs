@@ -51,8 +51,8 @@ impl Sensor for Disk {
                 _,
                 queued_ms,
             ] = counted;
-            let requests = reads.saturating_add(writes);
-            let request_ms = float(read_ms.saturating_add(write_ms));
+            let requests = float(reads) + float(writes);
+            let request_ms = float(read_ms) + float(write_ms);
             out.push(Sample::Disk(DiskUsageRecord {
                 timestamp: context.unix_ns,
                 hostname: context.hostname.to_owned(),
@@ -60,10 +60,10 @@ impl Sensor for Disk {
                 queue: per_second(queued_ms, time) / 1_000.0,
                 read_bytes_per_second: per_second(read_sectors, time) * SECTOR_BYTES,
                 reads_per_second: per_second(reads, time),
-                service_time: if requests == 0 {
+                service_time: if requests == 0.0 {
                     0.0
                 } else {
-                    request_ms / float(requests)
+                    request_ms / requests
                 },
                 write_bytes_per_second: per_second(write_sectors, time) * SECTOR_BYTES,
                 writes_per_second: per_second(writes, time),

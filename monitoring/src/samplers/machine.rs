@@ -5,7 +5,7 @@ use std::io;
 
 use baler_common::record::kieker::{LoadAverageRecord, MemSwapUsageRecord};
 
-use super::proc::{malformed, signed};
+use super::proc::{bytes, malformed, signed};
 use super::sensor::{Context, Sample, Sensor};
 
 const FILE: &str = "proc/meminfo";
@@ -22,17 +22,17 @@ impl Sensor for Memory {
             timestamp: context.unix_ns,
             hostname: context.hostname.to_owned(),
             mem_total: signed(usage.total),
-            mem_used: signed(usage.total.saturating_sub(usage.available)),
+            mem_used: signed(usage.total - usage.available),
             mem_free: signed(usage.available),
             swap_total: signed(usage.swap_total),
-            swap_used: signed(usage.swap_total.saturating_sub(usage.swap_free)),
+            swap_used: signed(usage.swap_total - usage.swap_free),
             swap_free: signed(usage.swap_free),
         }));
         Ok(())
     }
 }
 
-/// In bytes.
+/// In bytes. No more is available or free than there is in total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Usage {
     total: u64,
@@ -54,23 +54,25 @@ fn parse(text: &str) -> io::Result<Usage> {
         };
         let number = rest.trim().trim_end_matches("kB").trim_end();
         let kibibytes: u64 = number.parse().map_err(|_| malformed(FILE, line))?;
-        Ok(Some(kibibytes.saturating_mul(1_024)))
+        Ok(Some(bytes(kibibytes)))
     };
+    let field_or_zero = |name: &str| field(name).map(|size| size.unwrap_or(0));
     let total = field("MemTotal")?.ok_or_else(|| malformed(FILE, "no MemTotal"))?;
     let available = match field("MemAvailable")? {
         Some(available) => available,
         None => {
             let free = field("MemFree")?.ok_or_else(|| malformed(FILE, "no MemFree"))?;
-            let buffers = field("Buffers")?.unwrap_or(0);
-            let cached = field("Cached")?.unwrap_or(0);
+            let buffers = field_or_zero("Buffers")?;
+            let cached = field_or_zero("Cached")?;
             free.saturating_add(buffers).saturating_add(cached)
         }
     };
+    let swap_total = field_or_zero("SwapTotal")?;
     Ok(Usage {
         total,
         available: available.min(total),
-        swap_total: field("SwapTotal")?.unwrap_or(0),
-        swap_free: field("SwapFree")?.unwrap_or(0),
+        swap_total,
+        swap_free: field_or_zero("SwapFree")?.min(swap_total),
     })
 }
 

@@ -88,8 +88,8 @@ fn speed(context: &Context<'_>, interface: &str) -> i64 {
     let text = context
         .root
         .read(&format!("sys/class/net/{interface}/speed"));
-    let megabits = text.ok().and_then(|text| text.trim().parse::<i64>().ok());
-    megabits.unwrap_or(0).max(0).saturating_mul(1_000_000)
+    let megabits = text.ok().and_then(|text| text.trim().parse::<u32>().ok());
+    megabits.map_or(0, |megabits| i64::from(megabits) * 1_000_000)
 }
 
 #[cfg(test)]

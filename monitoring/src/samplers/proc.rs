@@ -70,7 +70,7 @@ fn growth(before: u64, now: u64) -> Option<u64> {
     }
     let end = 1_u64 << 32;
     let left = end.checked_sub(before)?;
-    let growth = left.saturating_add(now);
+    let growth = left + now;
     (growth <= WRAPPED_AT_MOST).then_some(growth)
 }
 
@@ -144,6 +144,11 @@ pub(super) fn per_second(counted: u64, time: Duration) -> f64 {
 /// Converts exactly up to 2^53, which no counter reaches between two samples.
 pub(super) fn float(number: u64) -> f64 {
     number as f64
+}
+
+/// Converts KiB, in which the kernel gives sizes of memory.
+pub(super) fn bytes(kibibytes: u64) -> u64 {
+    kibibytes.saturating_mul(1_024)
 }
 
 /// Converts to a field of Kieker's records.

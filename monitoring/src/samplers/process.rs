@@ -4,7 +4,7 @@ use std::io;
 
 use baler_common::record::kieker::UptimeRecord;
 
-use super::proc::{Reading, malformed, numbers, per_second, signed};
+use super::proc::{Reading, bytes, malformed, numbers, per_second, signed};
 use super::sensor::{Context, ProcessRecord, Sample, Sensor};
 
 const STAT: &str = "proc/self/stat";
@@ -53,9 +53,9 @@ impl Sensor for Process {
             process_id,
             user_utilization: user * per_tick,
             system_utilization: system * per_tick,
-            resident_bytes: status_field(&status, "VmRSS:")?.saturating_mul(1_024),
-            peak_resident_bytes: status_field(&status, "VmHWM:")?.saturating_mul(1_024),
-            virtual_bytes: status_field(&status, "VmSize:")?.saturating_mul(1_024),
+            resident_bytes: status_bytes(&status, "VmRSS:")?,
+            peak_resident_bytes: status_bytes(&status, "VmHWM:")?,
+            virtual_bytes: status_bytes(&status, "VmSize:")?,
             threads: status_field(&status, "Threads:")?,
             minor_faults_per_second: minor,
             major_faults_per_second: major,
@@ -88,13 +88,18 @@ fn parse_uptime(text: &str, started: u64) -> io::Result<u64> {
     let seconds: Option<f64> = machine.and_then(|text| text.parse().ok());
     let machine = seconds.and_then(|it| std::time::Duration::try_from_secs_f64(it).ok());
     let machine = machine.ok_or_else(|| malformed(UPTIME, text))?;
-    let started = started.saturating_mul(1_000 / TICKS_PER_SECOND);
-    let machine = u64::try_from(machine.as_millis()).unwrap_or(u64::MAX);
-    Ok(machine.saturating_sub(started))
+    let started = u128::from(started) * u128::from(1_000 / TICKS_PER_SECOND);
+    let running = machine.as_millis().saturating_sub(started);
+    u64::try_from(running).map_err(|_| malformed(UPTIME, text))
+}
+
+/// Returns a size of memory of `/proc/PID/status`, in bytes.
+pub(super) fn status_bytes(text: &str, name: &str) -> io::Result<u64> {
+    status_field(text, name).map(bytes)
 }
 
 /// Returns a number of `/proc/PID/status`.
-pub(super) fn status_field(text: &str, name: &str) -> io::Result<u64> {
+fn status_field(text: &str, name: &str) -> io::Result<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     let number = line.and_then(numbers::<1>);
     let [number] = number.ok_or_else(|| malformed(STATUS, name))?;

@@ -18,7 +18,7 @@ use super::sampler::Sampler;
 #[cfg(feature = "sampling")]
 use super::sampler::THREADS;
 use super::sensor::{Context, Sample, Sensor};
-use crate::clock::monotonic;
+use crate::clock::{monotonic, time_left};
 use crate::collector::Event;
 use crate::controller::WeakController;
 use crate::queue::suppress;
@@ -139,9 +139,8 @@ impl Samplers {
     /// Waits until the thread has ended, or until `by`.
     pub(crate) fn wait(&self, by: Instant) {
         if let Some(thread) = &*lock(&self.thread) {
-            let left = by.saturating_duration_since(monotonic());
             // It has ended, or the time is over: in both cases nothing is left to do.
-            thread.ended.recv_timeout(left).unwrap_or_default();
+            thread.ended.recv_timeout(time_left(by)).ok();
         }
     }
 
@@ -186,8 +185,7 @@ struct Worker {
 impl Worker {
     fn run(mut self) {
         while let Some(next) = self.running.iter().map(|it| it.schedule.due).min() {
-            let left = next.saturating_duration_since(monotonic());
-            let is_due = self.stop.recv_timeout(left) == Err(RecvTimeoutError::Timeout);
+            let is_due = self.stop.recv_timeout(time_left(next)) == Err(RecvTimeoutError::Timeout);
             if !is_due || !self.sample() {
                 return;
             }
@@ -334,7 +332,7 @@ impl Schedule {
 /// Returns a random time below this one.
 fn random_part(period: Duration) -> Duration {
     let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
-    Duration::from_nanos(random().checked_rem(period).unwrap_or(0))
+    Duration::from_nanos(random() % period.max(1))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::{fs, io};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::process::status_field;
+use super::process::status_bytes;
 
 /// Memory and descriptors of a process at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Footprint {
     pub fn of(pid: u32) -> io::Result<Self> {
         let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
         Ok(Self {
-            resident_bytes: status_field(&status, "VmRSS:")?.saturating_mul(1_024),
+            resident_bytes: status_bytes(&status, "VmRSS:")?,
             descriptors: fs::read_dir(format!("/proc/{pid}/fd"))?.count() as u64,
         })
     }

@@ -104,7 +104,7 @@ impl Running {
         if self.end_slice(context) {
             self.look(context);
         }
-        if context.at.saturating_duration_since(self.period_began) >= self.period {
+        if context.at.duration_since(self.period_began) >= self.period {
             self.period_began = context.at;
             let may_record = |signature: &str| context.is_active(signature);
             let records = self.plan.end_period(context.unix_ns, may_record);
@@ -120,7 +120,7 @@ impl Running {
             let calls = now.wrapping_sub(std::mem::replace(before, now));
             self.plan.count(*operation, calls);
         }
-        let slice = context.at.saturating_duration_since(self.at);
+        let slice = context.at.duration_since(self.at);
         self.at = context.at;
         let mut passed = cpu_times(context);
         let before = std::mem::replace(&mut self.cpu_ns, passed);

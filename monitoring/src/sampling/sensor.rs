@@ -43,7 +43,7 @@ impl Sensor for Threads {
             // The next sample has an interval.
             return Ok(());
         };
-        let interval = context.at.saturating_duration_since(last).as_nanos();
+        let interval = context.at.duration_since(last).as_nanos();
         let interval = u64::try_from(interval).map_err(io::Error::other)?;
         // It is known already.
         let hostname = Interned::leaked(context.hostname);

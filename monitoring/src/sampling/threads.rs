@@ -122,7 +122,7 @@ impl StacksHold {
         std::mem::forget(std::mem::take(&mut self.0.free));
         HERE.set(None);
         let forget = |owner: &StackOwner| *owner.0.borrow_mut() = None;
-        OWNER.try_with(forget).unwrap_or_default();
+        OWNER.try_with(forget).ok();
     }
 }
 

@@ -107,7 +107,8 @@ impl TraceContext {
         let trace_id = self.active.trace_id;
         let counter = self.counter.as_deref();
         let begun = counter.map_or(1, |counter| counter.load(Ordering::Relaxed));
-        let eoi = i32::try_from(begun.saturating_sub(1)).unwrap_or(i32::MAX);
+        // As in `count`, indices start over after two billion calls.
+        let eoi = (begun.wrapping_sub(1) as i32) & i32::MAX;
         Some(TraceParent::of_call(trace_id, eoi, self.parent.as_deref()))
     }
 
@@ -206,7 +207,7 @@ pub(crate) fn enter_async() -> (Position, TraceContext) {
     };
     let active = Active {
         trace_id,
-        depth: ess.saturating_add(1),
+        depth: ess + 1,
         next_eoi: 0,
         is_shared: true,
     };

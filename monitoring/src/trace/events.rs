@@ -41,7 +41,7 @@ pub(crate) struct Origin {
 }
 
 /// The position of the next event of a thread or a task.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct EventPosition {
     trace: Option<Arc<EventTrace>>,
     /// How many calls were open here when the innermost one began, including that one.
@@ -76,7 +76,7 @@ enum End {
 impl EventTrace {
     /// Counts the first event of a call at this depth, and opens the call.
     fn open(&self, depth: u32, begun: Option<Origin>) -> Entered {
-        self.open.store(depth.saturating_add(1), Ordering::Relaxed);
+        self.open.store(depth + 1, Ordering::Relaxed);
         Entered {
             trace_id: self.id,
             order: self.count(),
@@ -90,13 +90,12 @@ impl EventTrace {
     fn count(&self) -> i32 {
         let number = self.events.fetch_add(1, Ordering::Relaxed);
         // After two billion events the numbers start over, so that they do not become negative.
-        i32::try_from(number & (u32::MAX >> 1)).unwrap_or(i32::MAX)
+        (number as i32) & i32::MAX
     }
 
     fn last(&self) -> i32 {
         let events = self.events.load(Ordering::Relaxed);
-        let number = events.wrapping_sub(1) & (u32::MAX >> 1);
-        i32::try_from(number).unwrap_or(i32::MAX)
+        (events.wrapping_sub(1) as i32) & i32::MAX
     }
 
     /// Counts the last event of the call at this depth. Closes the call and all calls that are
@@ -118,12 +117,12 @@ impl EventPosition {
 
     /// Returns the thread's position; none if the thread is about to end.
     pub(super) fn here() -> Self {
-        change_place(|place| place.clone()).unwrap_or_default()
+        change_place(|place| place.clone()).unwrap_or(Self::NONE)
     }
 
     /// Makes it the thread's position, and returns the previous one.
     pub(super) fn replace(self) -> Self {
-        change_place(|place| mem::replace(place, self)).unwrap_or_default()
+        change_place(|place| mem::replace(place, self)).unwrap_or(Self::NONE)
     }
 
     /// Returns a position for another thread or task. Traces that begin there come from here.
@@ -199,7 +198,7 @@ pub(crate) fn enter_events() -> Entered {
         let depth = place.depth;
         if let Some(trace) = place.going_on() {
             let entered = trace.open(depth, None);
-            place.depth = depth.saturating_add(1);
+            place.depth = depth + 1;
             return entered;
         }
         let (within, mut entered) = place.begin();
@@ -243,7 +242,7 @@ pub(super) fn enter_events_async() -> (Entered, EventPosition) {
         Some(trace) => {
             let entered = trace.open(depth, None);
             let within = EventPosition {
-                depth: depth.saturating_add(1),
+                depth: depth + 1,
                 ..outer
             };
             (within, entered)

@@ -109,6 +109,7 @@ pub(super) fn compare(
 fn read(text: &str) -> Result<(&str, BTreeMap<&str, f64>), Failure> {
     let (comments, lines): (Vec<_>, Vec<_>) = text.lines().partition(|it| it.starts_with('#'));
     let tools = comments.last().and_then(|it| it.strip_prefix("# "));
+    let tools = tools.ok_or_else(|| Failure::new("the committed figures name no tools"))?;
     let mut figures = BTreeMap::new();
     for line in lines {
         let mut words = line.split_ascii_whitespace();
@@ -118,7 +119,7 @@ fn read(text: &str) -> Result<(&str, BTreeMap<&str, f64>), Failure> {
             figure.ok_or_else(|| Failure::new(format!("not a committed figure: {line:?}")))?;
         figures.insert(name, count);
     }
-    Ok((tools.unwrap_or_default(), figures))
+    Ok((tools, figures))
 }
 
 #[cfg(test)]

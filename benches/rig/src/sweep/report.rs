@@ -82,8 +82,9 @@ pub(super) fn factors(model: &CostModel) -> String {
 
 /// Returns a cost with three significant digits, but at most these decimals. A cost that is too small
 /// for them is not 0, only not known.
-fn known(value: f64, decimals: usize) -> String {
-    let least = 0.1_f64.powi(i32::try_from(decimals).unwrap_or(i32::MAX));
+fn known(value: f64, decimals: u8) -> String {
+    let least = 0.1_f64.powi(decimals.into());
+    let decimals = usize::from(decimals);
     match value {
         small if small < least / 2.0 => format!("less than {least:.decimals$}"),
         _ => format!("{value:.0$}", decimals.min(significant(value))),

@@ -110,7 +110,7 @@ impl<'a> Stages<'a> {
             figures: Figures {
                 written,
                 times: settings.args.operations.then(Times::default),
-                taken: Taken::of(settings.args.count.unwrap_or(u64::MAX)),
+                taken: Taken::of(settings.args.count),
             },
             progress,
             left: settings.args.workers.get(),

@@ -22,6 +22,7 @@ use crate::exit::{Code, Failure};
 use crate::http_client::{self, base_url};
 use crate::observe::authorization;
 use crate::observe::tap::{CHUNK_FRAME, FRAME_HEAD, SKIPPED_FRAME};
+use crate::shutdown::time_until;
 
 /// The maximum number of chunks that wait here. The process keeps further chunks, and skips them
 /// when it must.
@@ -160,8 +161,7 @@ impl ChunkReader for ProcessTap {
             // The owner has all the chunks that it asked for, and shows them before it asks again.
             return Ok(Received::Idle);
         }
-        let left = by.saturating_duration_since(Instant::now());
-        let bytes = match self.frames.recv_timeout(left) {
+        let bytes = match self.frames.recv_timeout(time_until(by)) {
             Ok(Ok(bytes)) => bytes,
             Ok(Err(message)) => {
                 return Err(TransportError::new(

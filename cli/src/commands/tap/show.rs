@@ -59,7 +59,7 @@ impl<S: Stage> Stage for Limit<S> {
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
         let now = Instant::now();
-        let elapsed = now.saturating_duration_since(self.filled).as_secs_f64();
+        let elapsed = now.duration_since(self.filled).as_secs_f64();
         self.filled = now;
         let max = self.per_second.max(1.0);
         self.budget = (self.budget + elapsed * self.per_second).min(max);

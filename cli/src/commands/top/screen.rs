@@ -15,8 +15,8 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 pub(super) struct Screen {
     /// The view of the last answer.
     view: Option<View>,
-    /// Rates of the counters, the newest last.
-    history: BTreeMap<&'static str, VecDeque<f64>>,
+    /// Rates of the counters, as far as they are known, the newest last.
+    history: BTreeMap<&'static str, VecDeque<Option<f64>>>,
     /// The error, while the process does not answer.
     away: Option<String>,
 }
@@ -31,7 +31,7 @@ impl Screen {
                     if rates.len() >= HISTORY {
                         rates.pop_front();
                     }
-                    rates.push_back(rate.per_second.unwrap_or(0.0));
+                    rates.push_back(rate.per_second);
                 }
                 self.view = Some(view);
                 self.away = None;
@@ -55,12 +55,12 @@ impl Screen {
 }
 
 /// Returns a bar for each value, relative to the largest value.
-fn sparkline(values: &VecDeque<f64>) -> String {
-    let max = values.iter().copied().fold(0.0, f64::max);
+fn sparkline(values: &VecDeque<Option<f64>>) -> String {
+    let max = values.iter().copied().flatten().fold(0.0, f64::max);
     let bars = values.iter().map(|value| {
-        if max <= 0.0 || *value <= 0.0 {
+        let Some(value) = value.filter(|value| *value > 0.0) else {
             return ' ';
-        }
+        };
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,

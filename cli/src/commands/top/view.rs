@@ -133,12 +133,13 @@ impl View {
         let started = |snapshot: &Snapshot| snapshot.sum("process_start_time_seconds");
         let before = before.filter(|before| started(before) == started(now));
         let seconds = before.map(|before| now.taken.duration_since(before.taken).as_secs_f64());
-        let rate = |total: f64, earlier: Option<f64>| Rate {
-            total,
+        let rate = |total: f64, earlier: Option<f64>| {
+            // A new counter has counted everything since the last look.
+            let more = earlier.map_or(total, |earlier| total - earlier);
             // A counter that went back belongs to another process.
-            per_second: seconds
-                .filter(|seconds| *seconds > 0.0 && total >= earlier.unwrap_or(0.0))
-                .map(|seconds| (total - earlier.unwrap_or(0.0)) / seconds),
+            let seconds = seconds.filter(|seconds| *seconds > 0.0 && more >= 0.0);
+            let per_second = seconds.map(|seconds| more / seconds);
+            Rate { total, per_second }
         };
         let counters = COUNTED.iter().filter_map(|it| {
             let total = now.sum(it.metric)?;
@@ -261,7 +262,8 @@ impl View {
 }
 
 fn writer(now: &Snapshot) -> Option<String> {
-    if now.sum("baler_writer_blocked").unwrap_or(0.0) > 0.0 {
+    let blocked = now.sum("baler_writer_blocked");
+    if blocked.is_some_and(|blocked| blocked > 0.0) {
         return Some("blocked".to_owned());
     }
     let states = now.set("baler_writer_state", ["state"]);

@@ -152,11 +152,7 @@ fn each(
         .filter(|attribute| attribute.path().is_ident("record"));
     for attribute in ours {
         attribute.parse_nested_meta(|meta| {
-            let word = meta
-                .path
-                .get_ident()
-                .map(Ident::to_string)
-                .unwrap_or_default();
+            let word = meta.path.require_ident()?.to_string();
             if !known.contains(&word.as_str()) {
                 return Err(meta.error(names::unknown("attribute", &word, known)));
             }

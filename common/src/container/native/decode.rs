@@ -102,7 +102,7 @@ impl ChunkDeserializer for NativeDeserializer {
         if let Some(layout) = &mut layout {
             layout.stored_body_bytes = opened.blocks.stored_bytes;
             layout.body_bytes = opened.blocks.raw_bytes;
-            layout.header_bytes = chunk.len().saturating_sub(opened.blocks.stored_bytes);
+            layout.header_bytes = chunk.len() - opened.blocks.stored_bytes;
         }
         let batch = self.body(&opened, limits, layout);
         // Also after an error.

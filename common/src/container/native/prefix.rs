@@ -34,16 +34,16 @@ pub(super) fn seal(out: &mut Vec<u8>, start: usize, format: u8) -> Result<usize,
     let [t0, t1, t2, t3] = total.to_le_bytes();
     let checked: [u8; CHECKED_BYTES] = [m0, m1, m2, m3, VERSION, format, 0, 0, t0, t1, t2, t3];
     let checksum = crc32c::crc32c(&checked).to_le_bytes();
-    if let Some(prefix) = out.get_mut(start..start + PREFIX_BYTES) {
+    let chunk = out.get_mut(start..);
+    if let Some((prefix, behind)) = chunk.and_then(|it| it.split_at_mut_checked(PREFIX_BYTES)) {
         let filled = checked.iter().chain(&checksum);
         prefix
             .iter_mut()
             .zip(filled)
             .for_each(|(to, from)| *to = *from);
+        let checksum = crc32c::crc32c_append(OF_CHECKED, behind);
+        out.extend_from_slice(&checksum.to_le_bytes());
     }
-    let behind = out.get(start + PREFIX_BYTES..).unwrap_or_default();
-    let checksum = crc32c::crc32c_append(OF_CHECKED, behind);
-    out.extend_from_slice(&checksum.to_le_bytes());
     Ok(bytes)
 }
 

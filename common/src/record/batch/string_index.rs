@@ -23,7 +23,7 @@ pub(super) struct StringIndex {
     /// By number of the interned string: the last batch with it, and its id there.
     interned: Vec<(u32, u32)>,
     /// By number of the interned string: its text and hash, valid for all batches.
-    texts: Vec<Known>,
+    texts: Vec<Option<Known>>,
     /// Counts the batches, so that nothing must be cleared between them; never 0.
     batch: u32,
     /// A buffer to build a text.
@@ -31,9 +31,9 @@ pub(super) struct StringIndex {
 }
 
 /// The data of an interned string.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Known {
-    text: Option<&'static str>,
+    text: &'static str,
     hash: u64,
 }
 
@@ -122,14 +122,15 @@ impl StringIndex {
         table: &mut StringTable,
     ) -> Result<u32, PushError> {
         let number = usize::try_from(handle.number()).map_err(|_| PushError::Malformed)?;
-        let known = self.texts.get(number).copied().unwrap_or_default();
-        let (text, hash) = match known.text {
-            Some(text) => (text, known.hash),
+        let known = match self.texts.get(number).copied().flatten() {
+            Some(known) => known,
             None => {
                 let text = handle.text().ok_or(PushError::Malformed)?;
-                (text, self.keys.of(text.as_bytes()))
+                let hash = self.keys.of(text.as_bytes());
+                Known { text, hash }
             }
         };
+        let Known { text, hash } = known;
         let id = match self.find(text.as_bytes(), hash, table) {
             Some(id) => id,
             None => self.add(text, (hash, StringKeys::of_interned(handle)), table)?,
@@ -137,16 +138,15 @@ impl StringIndex {
         if self.interned.len() <= number {
             // The string exists, so this is at most the number of all interned strings.
             self.interned.resize(number + 1, (0, 0));
-            self.texts.resize(number + 1, Known::default());
+            self.texts.resize(number + 1, None);
         }
-        if let Some((interned, known)) = self
+        if let Some((interned, place)) = self
             .interned
             .get_mut(number)
             .zip(self.texts.get_mut(number))
         {
             *interned = (self.batch, id);
-            let text = Some(text);
-            *known = Known { text, hash };
+            *place = Some(known);
         }
         Ok(id)
     }
@@ -258,11 +258,11 @@ impl StringKeys {
 }
 
 /// Multiplies to 128 bits and folds the halves, 16 bytes at a time, as wyhash does (Wang Yi).
+#[expect(clippy::cast_possible_truncation, reason = "the halves of a product")]
 fn hash(bytes: &[u8], [first, second]: [u64; 2]) -> u64 {
     let fold = |a: u64, b: u64| {
-        let product = u128::from(a ^ first).wrapping_mul(u128::from(b ^ second));
-        let [low, high] = [product, product >> 64].map(|half| half & u128::from(u64::MAX));
-        u64::try_from(low ^ high).unwrap_or(0)
+        let product = u128::from(a ^ first) * u128::from(b ^ second);
+        product as u64 ^ (product >> 64) as u64
     };
     // Include the length, so that zeros at the end count.
     let mut hash = to_u64(bytes.len());

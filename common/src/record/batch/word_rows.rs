@@ -151,10 +151,10 @@ impl<'a, W: Words + ?Sized> Rows<'a, W> {
     fn bytes(&self) -> usize {
         let at = |row: usize| usize::try_from(*self.rows.starts.get(row)?).ok();
         let end = at(self.count).unwrap_or(self.rows.end);
-        let words = end.saturating_sub(at(0).unwrap_or(end));
+        let start = at(0).unwrap_or(end);
         let heads = self.rows.head * self.count;
-        let fields = words.saturating_sub(heads).saturating_mul(8);
-        fields + self.count * TIME_BYTES
+        // Rows may overlap. This is an estimate.
+        end.saturating_sub(start + heads) * 8 + self.count * TIME_BYTES
     }
 
     /// Returns the word of each row at this position.

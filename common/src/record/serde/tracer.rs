@@ -21,15 +21,6 @@ use crate::record::{FieldType, MAX_DEPTH, MAX_FIELDS};
 /// The most runs for a type: more than any hand-written schema within its limits needs.
 const MAX_RUNS: usize = 100_000;
 
-/// Texts that types parsed from text may accept, in order.
-const TEXTS: [&str; ATTEMPTS as usize] = [
-    "",
-    "0",
-    "127.0.0.1",
-    "00000000-0000-0000-0000-000000000000",
-    "1970-01-01T00:00:00Z",
-];
-
 /// Finds the structure of a type.
 pub(super) fn trace<T: for<'de> Deserialize<'de>>() -> Result<Node, SerdeError> {
     let mut root = Node::Unknown;
@@ -186,7 +177,7 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         deserialize_u64: U64, visit_u64, |attempt| attempt.into();
         deserialize_f32: F32, visit_f32, |attempt| attempt.into();
         deserialize_f64: F64, visit_f64, |attempt| attempt.into();
-        deserialize_char: Char, visit_char, |attempt| char::from(b'a'.saturating_add(attempt));
+        deserialize_char: Char, visit_char, |attempt| char::from(b'a' + attempt);
         deserialize_str: String, visit_borrowed_str, |attempt| text(attempt);
         deserialize_string: String, visit_string, |attempt| text(attempt).to_owned();
         deserialize_bytes: Bytes, visit_borrowed_bytes, |attempt| text(attempt).as_bytes();
@@ -355,8 +346,15 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
     }
 }
 
+/// Returns a text that types parsed from text may accept; each of the [`ATTEMPTS`] has its own.
 fn text(attempt: u8) -> &'static str {
-    TEXTS.get(usize::from(attempt)).copied().unwrap_or_default()
+    match attempt {
+        0 => "",
+        1 => "0",
+        2 => "127.0.0.1",
+        3 => "00000000-0000-0000-0000-000000000000",
+        _ => "1970-01-01T00:00:00Z",
+    }
 }
 
 /// A map without entries.
@@ -529,7 +527,7 @@ impl<'de> EnumAccess<'de> for Variant<'_> {
             return Err(Stop::Here);
         };
         let variant = variants.get(*plain).or_else(|| variants.first());
-        let name = variant.copied().unwrap_or_default();
+        let name = *variant.ok_or(Stop::Here)?;
         let value = seed.deserialize(BorrowedStrDeserializer::new(name))?;
         Ok((value, self))
     }

@@ -74,7 +74,7 @@ impl Outbox {
                 .is_some_and(|most| entry.failures >= most.max(1));
             let expired = retry
                 .max_elapsed
-                .is_some_and(|most| now.saturating_duration_since(entry.since) >= most);
+                .is_some_and(|most| now.duration_since(entry.since) >= most);
             if failed || expired {
                 self.remove(at, End::Undelivered(self.last_error.clone()), fates);
             } else {

@@ -92,6 +92,6 @@ impl OutboxStats {
     /// none.
     pub fn oldest_unconfirmed_age(&self, now: Instant) -> Duration {
         self.oldest_unconfirmed
-            .map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+            .map_or(Duration::ZERO, |since| now.duration_since(since))
     }
 }

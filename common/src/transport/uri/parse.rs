@@ -53,16 +53,17 @@ impl Uri {
             }
             None => (None, rest),
         };
-        let (credentials, hosts) = match authority.unwrap_or_default().rsplit_once('@') {
-            Some((credentials, hosts)) => (Some(split_optional(credentials, ':')), hosts),
-            None => (None, authority.unwrap_or_default()),
+        let (credentials, hosts) = match authority.and_then(|it| it.rsplit_once('@')) {
+            Some((credentials, hosts)) => (Some(split_optional(credentials, ':')), Some(hosts)),
+            None => (None, authority),
         };
         let password = credentials.and_then(|(_, password)| password);
-        let hosts = if hosts.is_empty() && credentials.is_none() {
-            Vec::new()
-        } else {
-            let hosts = hosts.split(',').map(|host| whole.host(host));
-            hosts.collect::<Result<_, _>>()?
+        let hosts = match hosts {
+            Some(hosts) if !hosts.is_empty() || credentials.is_some() => {
+                let hosts = hosts.split(',').map(|host| whole.host(host));
+                hosts.collect::<Result<Vec<_>, _>>()?
+            }
+            _ => Vec::new(),
         };
         let path_offset = whole.offset(path);
         Ok(Self {
@@ -77,7 +78,7 @@ impl Uri {
             path_as_typed: path.into(),
             path_offset,
             path_end: path_offset + path.len(),
-            settings: whole.settings(query.unwrap_or_default())?,
+            settings: whole.settings(query)?,
         })
     }
 }
@@ -120,7 +121,7 @@ impl Text<'_> {
     /// Returns the position of a piece, which must be a slice of this text.
     fn offset(self, piece: &str) -> usize {
         let from = self.0.as_ptr().addr();
-        piece.as_ptr().addr().saturating_sub(from)
+        piece.as_ptr().addr() - from
     }
 
     fn error(self, piece: &str, message: &str) -> UriError {
@@ -169,13 +170,17 @@ impl Text<'_> {
         })
     }
 
-    fn settings(self, query: &str) -> Result<Settings, UriError> {
+    fn settings(self, query: Option<&str>) -> Result<Settings, UriError> {
         let mut settings = Settings::default();
-        for piece in query.split('&').filter(|piece| !piece.is_empty()) {
+        let pieces = query.into_iter().flat_map(|query| query.split('&'));
+        for piece in pieces.filter(|piece| !piece.is_empty()) {
             let (name, value) = split_optional(piece, '=');
             settings.push(Setting {
                 name: self.decode(name)?,
-                value: self.decode(value.unwrap_or_default())?,
+                value: match value {
+                    Some(value) => self.decode(value)?,
+                    None => Box::default(),
+                },
                 offset: self.offset(name),
                 value_offset: self.offset(value.unwrap_or(name)),
             })?;

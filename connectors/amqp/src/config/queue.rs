@@ -1,7 +1,7 @@
 //! The names of the queue and the exchange, and the arguments of the queue's declaration.
 
 use std::fmt;
-use std::num::{NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64};
+use std::num::{NonZeroI64, NonZeroU8, NonZeroU16, NonZeroU32};
 use std::time::Duration;
 
 use baler_common::transport::uri::{Uri, UriError, set};
@@ -214,15 +214,12 @@ const DROP_HEAD: &str = "drop-head";
 /// A full queue refuses the new chunk, and the writer's owner tries again.
 const REJECT_PUBLISH: &str = "reject-publish";
 
-/// RabbitMQ counts a message's time to live in milliseconds, in 32 bits.
-const TTL_MOST: Duration = Duration::from_millis(u32::MAX as u64);
-
 impl QueueArguments {
     pub(super) fn take(uri: &mut Uri) -> Result<Self, UriError> {
-        let number = |value: u64| AMQPValue::LongLongInt(i64::try_from(value).unwrap_or(i64::MAX));
+        let number = AMQPValue::LongLongInt;
         let text = |value: &str| AMQPValue::LongString(value.into());
-        let max_length: Option<NonZeroU64> = uri.take_number("max_length")?;
-        let max_length_bytes: Option<NonZeroU64> = uri.take_bytes_in("max_length_bytes")?;
+        let max_length: Option<NonZeroI64> = uri.take_number("max_length")?;
+        let max_length_bytes: Option<NonZeroI64> = uri.take_bytes_in("max_length_bytes")?;
         let overflow = [(DROP_HEAD, DROP_HEAD), (REJECT_PUBLISH, REJECT_PUBLISH)];
         let overflow = uri.take_choice("overflow", &overflow)?;
         let delivery_limit: Option<NonZeroU32> = uri.take_number("delivery_limit")?;
@@ -230,13 +227,13 @@ impl QueueArguments {
         let max_age = uri.take_duration("max_age")?;
         let replicas: Option<NonZeroU8> = uri.take_number("replicas")?;
         let single_active = uri.take_bool("single_active")?.unwrap_or(false);
-        if message_ttl.is_some_and(|ttl| ttl > TTL_MOST) {
-            return Err(UriError::missing("message_ttl is above 49 days: one below"));
-        }
+        // RabbitMQ counts it in milliseconds, in 32 bits.
+        let message_ttl = message_ttl.map(|ttl| u32::try_from(ttl.as_millis()));
+        let is_above = |_| UriError::missing("message_ttl is above 49 days: one below");
+        let message_ttl = message_ttl.transpose().map_err(is_above)?;
         if max_age.is_some_and(|age| age.as_secs() == 0) {
             return Err(UriError::missing("max_age is below 1s: one above"));
         }
-        let millis = |time: Duration| number(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
         let seconds = |time: Duration| text(&format!("{}s", time.as_secs()));
         let all = [
             ("max_length", max_length.map(|it| number(it.get()))),
@@ -249,7 +246,7 @@ impl QueueArguments {
                 "delivery_limit",
                 delivery_limit.map(|it| number(it.get().into())),
             ),
-            ("message_ttl", message_ttl.map(millis)),
+            ("message_ttl", message_ttl.map(|it| number(it.into()))),
             ("max_age", max_age.map(seconds)),
             ("replicas", replicas.map(|it| number(it.get().into()))),
             (

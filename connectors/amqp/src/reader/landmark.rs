@@ -50,11 +50,11 @@ impl Landmark {
         let consuming = channel.basic_consume(queue.into(), "".into(), options, arguments);
         let mut consumer = consuming.await?;
         while let Some(delivery) = next(&mut consumer).await.transpose()? {
-            let offset = headers::stream_offset(&delivery.properties).unwrap_or(0);
+            let offset = headers::stream_offset(&delivery.properties);
             // A stream begins with whole batches.
-            if offset >= self.offset {
+            if offset >= Some(self.offset) {
                 let checksum = crc32c::crc32c(&delivery.data);
-                return Ok(offset > self.offset || checksum == self.checksum);
+                return Ok(offset > Some(self.offset) || checksum == self.checksum);
             }
             let tag = delivery.delivery_tag;
             channel.basic_ack(tag, BasicAckOptions::default()).await?;

@@ -91,7 +91,7 @@ impl Ledger {
 
     /// Notes the next delivery.
     pub(super) fn arrive(&mut self, arrived: &Arrived) -> Arrival {
-        if arrived.tag != self.last_tag.saturating_add(1) {
+        if arrived.tag != self.last_tag + 1 {
             return Arrival::Gap;
         }
         self.last_tag = arrived.tag;
@@ -191,8 +191,10 @@ impl Ledger {
     /// The caller sends [`nacks`](Self::nacks) first: an acknowledgement of several deliveries
     /// includes the rejected ones among them.
     pub(super) fn acknowledge(&mut self, max_behind: usize) -> Vec<Acknowledgement> {
-        let first_open = self.open.first().copied().unwrap_or(u64::MAX);
-        let behind = self.acknowledged.split_off(&first_open);
+        let behind = match self.open.first() {
+            Some(first_open) => self.acknowledged.split_off(first_open),
+            None => BTreeSet::new(),
+        };
         let before = std::mem::replace(&mut self.acknowledged, behind);
         let last = before.last().map(|tag| Acknowledgement {
             tag: *tag,

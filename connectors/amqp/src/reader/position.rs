@@ -104,7 +104,7 @@ impl StreamPosition {
         }
         self.watermark.get_or_insert(offset);
         self.delivered.insert(offset, checksum);
-        let gone = due.map_or(0, |due| offset.saturating_sub(due));
+        let gone = due.map_or(0, |due| offset - due);
         let again = self.highest.is_some_and(|highest| offset <= highest);
         self.highest = self.highest.max(Some(offset));
         Arrival::New { gone, again }
@@ -124,7 +124,7 @@ impl StreamPosition {
     /// is too low if the stream's limits removed messages that the reader never got.
     pub(super) fn lag(&self, messages: u64) -> Option<u64> {
         match self.watermark {
-            Some(next) => Some(messages.saturating_add(self.base).saturating_sub(next)),
+            Some(next) => Some((messages + self.base).saturating_sub(next)),
             None => self.begins_first.then_some(messages),
         }
     }
@@ -256,16 +256,13 @@ fn parse(text: &str, stream: &str) -> Result<Saved, String> {
         return Err("it holds no position".into());
     }
     let of = lines.next().and_then(|line| line.strip_prefix("stream "));
-    match of {
-        Some(of) if of == stream => {}
-        of => {
-            let of = of.unwrap_or_default();
-            return Err(format!("it holds the position in {of}, not in {stream}"));
-        }
+    let of = of.ok_or("it holds no position")?;
+    if of != stream {
+        return Err(format!("it holds the position in {of}, not in {stream}"));
     }
     let next = lines.next().and_then(|line| line.strip_prefix("next "));
     let next = next.and_then(|next| next.parse().ok());
-    let next = next.ok_or_else(|| String::from("it holds no position"))?;
+    let next = next.ok_or("it holds no position")?;
     let before = lines.next().and_then(|line| line.strip_prefix("before "));
     let checksum = before.and_then(|before| before.parse().ok());
     Ok(Saved { next, checksum })

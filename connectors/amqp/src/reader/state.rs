@@ -13,6 +13,7 @@ use baler_common::transport::{
 use super::landmark::Landmark;
 use super::ledger::{Acknowledgement, Arrived, Ledger, Nack};
 use super::position::{Arrival, Saved};
+use crate::client::time_left;
 use crate::config::Start;
 
 /// The state that the owner of a reader and its thread share.
@@ -152,7 +153,7 @@ impl ReaderState {
                 }
                 return Err(error);
             }
-            let left = by.saturating_duration_since(Instant::now());
+            let left = time_left(by);
             if left.is_zero() {
                 return Ok(Received::Idle);
             }

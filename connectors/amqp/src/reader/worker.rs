@@ -186,19 +186,21 @@ impl Worker<'_> {
 
     /// The `prefetch` that suits the demand, if it is above the present one.
     fn wanted(self, orders: &Orders, prefetch: u16) -> u16 {
-        let demand = u16::try_from(orders.demand).unwrap_or(u16::MAX);
         let config = self.config;
+        let (demand, most) = (orders.demand, usize::from(config.prefetch.get()));
         let has_no_rival = config.queue_type == QueueType::Stream || config.arguments.single_active;
-        if has_no_rival && prefetch == 0 {
+        let wanted = if has_no_rival && prefetch == 0 {
             // No other reader waits for the chunks that this one takes ahead. And a single active
             // consumer that subscribes again would lose its place to the next one in line.
-            demand.min(1).saturating_mul(config.prefetch.get())
+            demand.min(1) * most
         } else if orders.is_starved && orders.owed == 0 {
             // An owner that gathers more chunks before it settles them would otherwise wait for ever.
-            demand.min(prefetch.saturating_mul(2))
+            demand.min(usize::from(prefetch) * 2)
         } else {
-            demand.min(config.prefetch.get())
-        }
+            demand.min(most)
+        };
+        // AMQP counts it in 16 bits.
+        u16::try_from(wanted).unwrap_or(u16::MAX)
     }
 
     /// Saves the watermark of a stream. It reports a failure and tries again later.

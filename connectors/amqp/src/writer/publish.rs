@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use baler_common::number::to_usize;
 use lapin::options::BasicPublishOptions;
 use lapin::types::ShortString;
 use lapin::{BasicProperties, Channel, Confirmation as Answer};
@@ -58,7 +59,7 @@ impl InFlight {
         properties: BasicProperties,
     ) {
         let channel = Arc::clone(&self.channel);
-        let lane = usize::try_from(lane).unwrap_or(0) % self.routing_keys.len().max(1);
+        let lane = to_usize(lane) % self.routing_keys.len().max(1);
         let routing_key = self.routing_keys.get(lane).cloned().unwrap_or_default();
         let exchange = self.exchange.clone();
         let options = BasicPublishOptions {

@@ -146,7 +146,7 @@ impl Broker {
     /// leader, although other channels work. A full queue refuses as well, so the patience grows from
     /// connection to connection.
     fn refused_too_long(&mut self) -> Result<(), Failure> {
-        let patience = REFUSED_AT_MOST.saturating_mul(1 << self.refused_connections.min(5));
+        let patience = REFUSED_AT_MOST * (1_u32 << self.refused_connections.min(5));
         match self.refused_since.map(|since| since.elapsed()) {
             Some(refused) if refused >= patience => {
                 self.refused_connections += 1;

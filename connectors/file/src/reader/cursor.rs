@@ -119,7 +119,9 @@ impl Cursor {
             Start::Position(position) => self.go_to(position, 0),
             Start::End => {
                 if self.kind == PathKind::Folder {
-                    self.position.segment = self.list()?.last().copied().unwrap_or(0);
+                    if let Some(newest) = self.list()?.last() {
+                        self.position.segment = *newest;
+                    }
                 }
                 self.skips = true;
                 while self.advance_live()?.is_some() {}

@@ -44,7 +44,7 @@ impl PlainFile {
         });
         let (bytes, reason) = match chunk_bytes {
             Some(bytes) if bytes <= left.min(limit) => {
-                let end = start.saturating_add(bytes);
+                let end = start + bytes;
                 let content = PieceContent::Chunk {
                     number: 0,
                     meta: None,
@@ -73,7 +73,7 @@ impl PlainFile {
             bytes: self.file.read(start, bytes.min(limit), length)?,
             reason: reason.into(),
         };
-        let end = start.saturating_add(bytes);
+        let end = start + bytes;
         Ok(Some(Piece {
             start,
             end,
@@ -85,14 +85,10 @@ impl PlainFile {
     fn bytes_to_next(&mut self, start: u64, length: u64) -> io::Result<u64> {
         let is_chunk = |head: &[u8]| ChunkExtent::of(head).is_some();
         let magic = ChunkExtent::NATIVE_MAGIC;
-        let next = self.file.find(
-            magic,
-            PREFIX_BYTES,
-            start.saturating_add(1),
-            length,
-            is_chunk,
-        )?;
-        let bytes = next.unwrap_or(length).saturating_sub(start);
+        let next = self
+            .file
+            .find(magic, PREFIX_BYTES, start + 1, length, is_chunk)?;
+        let bytes = next.unwrap_or(length) - start;
         Ok(bytes.min(self.limit_bytes as u64))
     }
 }

@@ -71,9 +71,10 @@ impl BlockFile {
     }
 
     /// Returns at least `least` bytes from this offset on; fewer only at the end of the file.
-    /// `length` is the length of the file: no memory is taken for bytes beyond it.
+    /// `length` is the length of the file, and not below the offset: no memory is taken for bytes
+    /// beyond it.
     fn fetch(&mut self, offset: u64, least: usize, length: u64) -> io::Result<Bytes> {
-        let left = to_usize(length.saturating_sub(offset));
+        let left = to_usize(length - offset);
         let cached = offset
             .checked_sub(self.block_start)
             .and_then(|from| self.block.get(to_usize(from)..))
@@ -96,7 +97,7 @@ impl BlockFile {
         let mut read = self.fetch(offset, to_usize(bytes), length)?;
         read.truncate(to_usize(bytes));
         // A small chunk must not keep a whole block in memory.
-        Ok(match read.len().saturating_mul(2) < self.block.len() {
+        Ok(match read.len() * 2 < self.block.len() {
             true => Bytes::copy_from_slice(&read),
             false => read,
         })
@@ -112,19 +113,19 @@ impl BlockFile {
         length: u64,
         is_start: impl Fn(&[u8]) -> bool,
     ) -> io::Result<Option<u64>> {
-        while offset.saturating_add(marker.len() as u64) <= length {
+        while offset + marker.len() as u64 <= length {
             let bytes = self.fetch(offset, marker.len(), length)?;
             let mut places = bytes.windows(marker.len());
             if let Some(place) = places.position(|window| window == marker) {
-                offset = offset.saturating_add(place as u64);
+                offset += place as u64;
                 if is_start(&self.fetch(offset, least, length)?) {
                     return Ok(Some(offset));
                 }
-                offset = offset.saturating_add(1);
+                offset += 1;
             } else {
                 // The marker may begin in the last bytes of the block.
-                let passed = bytes.len().saturating_sub(marker.len() - 1).max(1);
-                offset = offset.saturating_add(passed as u64);
+                let passed = bytes.len().max(marker.len()) - (marker.len() - 1);
+                offset += passed as u64;
             }
         }
         Ok(None)
@@ -232,7 +233,7 @@ impl SegmentScanner {
             Ok(header) => header,
             Err(error) => return Ok(Err(error)),
         };
-        let end = start.saturating_add(header.frame_bytes());
+        let end = start + header.frame_bytes();
         if end > length {
             return Ok(Err(SegmentError::Short {
                 needed: header.frame_bytes(),
@@ -249,7 +250,7 @@ impl SegmentScanner {
             };
             self.damaged(start, end, length, error)?
         } else {
-            let body = start.saturating_add(FRAME_HEADER_BYTES as u64);
+            let body = start + FRAME_HEADER_BYTES as u64;
             let bytes = self.file.read(body, header.length.into(), length)?;
             if !header.matches(&bytes) {
                 return Ok(Err(SegmentError::ChunkChecksum));
@@ -261,7 +262,7 @@ impl SegmentScanner {
             }
         };
         self.tag = Some(header.tag);
-        self.next_number = header.number.saturating_add(1);
+        self.next_number = header.number + 1;
         Ok(Ok(Piece {
             start,
             end,
@@ -279,7 +280,7 @@ impl SegmentScanner {
     ) -> io::Result<Option<Piece>> {
         let (tag, next_number) = (self.tag, self.next_number);
         let is_frame = |head: &[u8]| frame_header(head, tag, next_number).is_ok();
-        let from = start.saturating_add(1);
+        let from = start + 1;
         let next = self
             .file
             .find(FRAME_MARKER, FRAME_HEADER_BYTES, from, length, is_frame)?;
@@ -287,8 +288,7 @@ impl SegmentScanner {
             self.searched = Some((start, length));
             return Ok(None);
         }
-        let limit = start.saturating_add(self.piece_bytes());
-        let end = next.unwrap_or(length).min(limit);
+        let end = start + (next.unwrap_or(length) - start).min(self.piece_bytes());
         let content = self.damaged(start, end, length, error)?;
         Ok(Some(Piece {
             start,
@@ -304,7 +304,7 @@ impl SegmentScanner {
         length: u64,
         error: SegmentError,
     ) -> io::Result<PieceContent> {
-        let bytes = end.saturating_sub(start).min(self.piece_bytes());
+        let bytes = (end - start).min(self.piece_bytes());
         Ok(PieceContent::Damaged {
             bytes: self.file.read(start, bytes, length)?,
             reason: error.to_string().into(),
@@ -325,7 +325,8 @@ fn frame_header(
 ) -> Result<FrameHeader, SegmentError> {
     let header = FrameHeader::decode(head)?;
     let has_tag = tag.is_none_or(|tag| tag == header.tag);
-    match has_tag && header.number >= next_number {
+    // The last number of all is refused, so that each chunk has a number after it.
+    match has_tag && (next_number..u64::MAX).contains(&header.number) {
         true => Ok(header),
         false => Err(SegmentError::Foreign),
     }

@@ -99,7 +99,7 @@ impl SpoolState {
 
     /// Waits until the thread is woken, until this time at most.
     pub(crate) fn wait_for_work(&self, until: Instant) {
-        let left = until.saturating_duration_since(Instant::now());
+        let left = time_left(until);
         let sleeps = |state: &mut State| !state.is_woken;
         let waited = self.work.wait_timeout_while(self.lock(), left, sleeps);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -113,10 +113,9 @@ impl SpoolState {
         by: Instant,
         wanted: impl Fn(&State) -> bool,
     ) -> MutexGuard<'_, State> {
-        let left = by.saturating_duration_since(Instant::now());
         let waited = self
             .changed
-            .wait_timeout_while(self.lock(), left, |state| !wanted(state));
+            .wait_timeout_while(self.lock(), time_left(by), |state| !wanted(state));
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
@@ -252,6 +251,13 @@ impl SpoolWatch {
     }
 }
 
+/// Returns the time until this one; none if it has passed.
+pub(crate) fn time_left(by: Instant) -> Duration {
+    by.saturating_duration_since(Instant::now())
+}
+
+/// Lowers a figure of what waits on disk, to 0 at least. A chunk that a failed write left behind
+/// was never counted, but may leave in place of a smaller one that was.
 pub(crate) fn take(count: &mut u64, less: u64) {
     *count = count.saturating_sub(less);
 }

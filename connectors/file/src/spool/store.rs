@@ -143,9 +143,7 @@ impl Store {
         self.again = 0;
         self.unreadable = false;
         if let Some(writer) = self.writer.take() {
-            self.damaged_before = self
-                .damaged_before
-                .saturating_add(writer.counts().damaged_pieces);
+            self.damaged_before += writer.counts().damaged_pieces;
             let counts = writer.counts_handle();
             let closed = Box::new(writer).close(by);
             self.count_durable(closed.delivery_reports.len(), counts().next_chunk);
@@ -258,9 +256,9 @@ impl Store {
 
     /// Counts the chunks that were reported as spooled, and are not on disk.
     fn count_lost(&mut self, found: &Backlog) {
-        let promised = self.promise.as_ref().and_then(PromiseFile::stored);
-        let promised = promised.unwrap_or_default();
+        let promised = self.promised();
         let first = promised.removed.max(found.first_chunk);
+        // There may be more than was promised: chunks that a failed write left behind.
         let expected = promised.next_chunk.saturating_sub(first);
         let lost = expected.saturating_sub(found.chunks);
         if lost > 0 {
@@ -276,6 +274,12 @@ impl Store {
         self.promise(promised.removed);
     }
 
+    /// Returns what was promised; nothing if that is not known.
+    fn promised(&self) -> Promise {
+        let promised = self.promise.as_ref().and_then(PromiseFile::stored);
+        promised.unwrap_or_default()
+    }
+
     /// Records which chunks were reported as spooled. `removed` is the number before which all
     /// chunks were removed.
     pub(super) fn promise(&mut self, removed: u64) {
@@ -286,10 +290,7 @@ impl Store {
 
     /// Records that the chunks before this number were reported as spooled.
     pub(super) fn promise_before(&mut self, next_chunk: u64, removed: u64) {
-        let Some(promise) = &self.promise else {
-            return;
-        };
-        let removed = removed.max(promise.stored().unwrap_or_default().removed);
+        let removed = removed.max(self.promised().removed);
         self.store_promise(Promise {
             next_chunk,
             // Numbers begin again if the spool could not store its position.
@@ -300,8 +301,7 @@ impl Store {
 
     /// Records that all chunks are sent on and removed.
     fn promise_nothing(&mut self) {
-        let promised = self.promise.as_ref().and_then(PromiseFile::stored);
-        let next_chunk = promised.unwrap_or_default().next_chunk;
+        let next_chunk = self.promised().next_chunk;
         self.store_promise(Promise {
             next_chunk,
             removed: next_chunk,

@@ -16,7 +16,7 @@ use baler_files::quarantine::QuarantineFolder;
 
 use super::REFUSED_FOLDER;
 use super::config::SpoolConfig;
-use super::state::{DISK_GRACE, SpoolNotification, SpoolRoute, SpoolState, Stop};
+use super::state::{DISK_GRACE, SpoolNotification, SpoolRoute, SpoolState, Stop, time_left};
 use super::store::Store;
 
 /// The shortest interval at which the thread checks whether the medium stalls.
@@ -147,7 +147,7 @@ impl Worker {
         self.judge(now);
         self.show(now);
         // The position in the spool is written even when nothing else happens.
-        if now.saturating_duration_since(self.ticked) >= self.config.commit_interval {
+        if now.duration_since(self.ticked) >= self.config.commit_interval {
             self.ticked = now;
             self.store.commit();
         }
@@ -168,10 +168,8 @@ impl Worker {
 
     /// Sends on chunks until the deadline, puts the rest on disk, and ends.
     fn close(&mut self, by: Instant) {
-        let begun = Instant::now();
-        let disk_by = by.max(begun + DISK_GRACE);
-        let left = by.saturating_duration_since(begun);
-        let send_by = by - DISK_GRACE.min(left / 2);
+        let disk_by = by.max(Instant::now() + DISK_GRACE);
+        let send_by = by - DISK_GRACE.min(time_left(by) / 2);
         let mut error = None;
         loop {
             let now = Instant::now();

@@ -5,10 +5,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime};
 
-use baler_common::random::random_u32;
-use baler_common::transport::{Chunk, RetryClass, TransportError};
+use baler_common::transport::{Chunk, Epoch, RetryClass, TransportError};
 use baler_files::{FileLock, if_found, sync_folder};
 
 use super::recovery::recover;
@@ -167,21 +166,18 @@ impl Appender {
             self.current = None;
             return Err(error);
         }
-        let arrived = match &outcome {
-            Ok(()) => buffered as u64,
-            Err(_) => {
-                let length = segment.file.metadata().map_or(0, |metadata| metadata.len());
-                length.saturating_sub(segment.sound_bytes)
-            }
+        let length = match &outcome {
+            Ok(()) => segment.sound_bytes + buffered as u64,
+            Err(_) => segment.file.metadata().map_or(0, |metadata| metadata.len()),
         };
-        let frames = ends.partition_point(|end| *end as u64 <= arrived);
+        let frames = ends.partition_point(|end| segment.sound_bytes + *end as u64 <= length);
         let last = ends.iter().take(frames).next_back();
         segment.sound_bytes += last.map_or(0, |end| *end as u64);
         if let Some(entry) = self.segments.back_mut() {
             entry.bytes = segment.sound_bytes;
         }
         self.written += frames;
-        self.next_chunk = self.next_chunk.saturating_sub((ends.len() - frames) as u64);
+        self.next_chunk -= (ends.len() - frames) as u64;
         let Err(error) = outcome else {
             return Ok(());
         };
@@ -198,14 +194,12 @@ impl Appender {
         let first_chunk = self.next_chunk;
         let path = self.config.folder.join(segment_name(first_chunk));
         let fail = |error| io_error("create", &path, error);
-        let since_epoch = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
+        let made = Epoch::at(SystemTime::now());
         let header = SegmentHeader {
             first_chunk,
-            created_unix_ns: u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX),
+            created_unix_ns: made.start_unix_ns,
             // No other segment is likely to have it.
-            tag: random_u32(),
+            tag: made.random,
         };
         let mut options = OpenOptions::new();
         let options = options.append(true).create_new(true);
@@ -321,7 +315,7 @@ impl Appender {
         let mut stats = lock_stats(&self.stats);
         stats.dropped_segments += 1;
         stats.dropped_bytes += oldest.bytes;
-        stats.dropped_chunks += end.saturating_sub(oldest.first_chunk);
+        stats.dropped_chunks += end - oldest.first_chunk;
         drop(stats);
         self.sync_entries()
             .map_err(|error| io_error("sync", &self.config.folder, error))

@@ -35,8 +35,8 @@ pub(super) fn recover(folder: &Path, stats: &Mutex<WriterStats>) -> io::Result<R
     // A consumer's position is forced to disk at once, but chunks perhaps not. So after a crash of
     // the machine the consumer may be ahead. Numbers that it has settled are not used again, or it
     // would skip new chunks as old ones.
-    let settled = watermarks(folder)?.iter().map(|it| it.next_chunk).max();
-    let settled = settled.unwrap_or(0);
+    let settled = watermarks(folder)?;
+    let settled = settled.iter().fold(0, |most, it| it.next_chunk.max(most));
     let Some(newest) = segments.last_mut() else {
         return Ok(RecoveredFolder {
             segments,
@@ -50,7 +50,7 @@ pub(super) fn recover(folder: &Path, stats: &Mutex<WriterStats>) -> io::Result<R
         // The file cannot be read. It stays for readers to report. It cannot contain more frames
         // than frame headers fit.
         lock_stats(stats).unreadable_segments += 1;
-        let frames = (newest.bytes / FRAME_HEADER_BYTES as u64).saturating_add(1);
+        let frames = newest.bytes / FRAME_HEADER_BYTES as u64 + 1;
         return Ok(RecoveredFolder {
             next_chunk: settled.max(first.saturating_add(frames)),
             segments,

@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use std::sync::Arc;
 
+use baler_common::number::to_usize;
 use flate2::bufread::MultiGzDecoder;
 
 use crate::follow::position::Mark;
@@ -94,7 +95,7 @@ impl Content {
             // One call, so that a file that is truncated meanwhile gives either its old bytes or
             // its new ones.
             out.resize(before + limit, 0);
-            let place = out.get_mut(before..).unwrap_or_default();
+            let (_, place) = out.split_at_mut(before);
             let read = loop {
                 match self.file.read_at(place, offset) {
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -157,7 +158,7 @@ impl Content {
             (length.saturating_sub(TAIL_BYTES as u64), length),
         ];
         for (from, to) in parts {
-            let limit = usize::try_from(to.min(length) - from).unwrap_or(HEAD_BYTES);
+            let limit = to_usize(to.min(length) - from);
             let (mut own, mut others) = (Vec::new(), Vec::new());
             self.read_at(from, limit, &mut own)?;
             other.read_at(from, limit, &mut others)?;

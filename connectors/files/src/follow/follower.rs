@@ -505,11 +505,9 @@ impl Follower {
 
     /// Notes the bytes before the place that is read, by which it is found again.
     fn note_place(&mut self) {
-        let (buffer, start) = (&self.buffer, self.start);
-        let before = buffer
-            .get(start.saturating_sub(TAIL_BYTES)..start)
-            .unwrap_or_default();
-        if let Some(file) = known(&mut self.files, self.current)
+        let before = self.buffer.get(..self.start);
+        let file = known(&mut self.files, self.current);
+        if let (Some(before), Some(file)) = (before, file)
             && (file.read.offset == 0 || !before.is_empty())
         {
             let offset = file.read.offset;
@@ -539,9 +537,9 @@ impl Follower {
     }
 
     fn forget_consumed(&mut self) {
-        let kept = self.start.saturating_sub(TAIL_BYTES);
-        self.buffer.drain(..kept);
-        self.start -= kept;
+        let kept = self.start.min(TAIL_BYTES);
+        self.buffer.drain(..self.start - kept);
+        self.start = kept;
     }
 
     fn current(&self) -> Option<&Known> {

@@ -206,7 +206,8 @@ impl Known {
         is_quiet || age.is_ok_and(|age| age >= delay)
     }
 
-    /// Returns how many bytes it had after the last read one, as far as that is known.
+    /// Returns how many bytes it had after the last read one, as far as that is known. Of a
+    /// compressed file, more bytes may be read than it has.
     pub(crate) fn unread(&self) -> u64 {
         self.found.length.saturating_sub(self.read.offset)
     }

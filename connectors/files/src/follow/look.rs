@@ -215,10 +215,10 @@ impl Follower {
             if !is_live && (found.length == 0 || self.is_copy(&found)) {
                 continue;
             }
-            let name = name_of(&found.path).unwrap_or_default();
+            let is_named = || name_of(&found.path).is_some_and(|it| self.pattern.names(&it));
             let is_older = !is_live && last_read.is_none_or(|last| found.modified <= last);
-            let is_passed_over = self.is_first_look && !self.pattern.names(&name)
-                || self.is_old_position && is_older;
+            let is_passed_over =
+                self.is_first_look && !is_named() || self.is_old_position && is_older;
             let path = found.path.clone();
             let mut file = Known::new(self.new_key(), found, Mark::default());
             let passed = match is_passed_over || self.is_first_look && self.settings.from_now {
@@ -418,15 +418,12 @@ fn pass_over(file: &mut Known) -> io::Result<()> {
         return Ok(());
     }
     let length = content.metadata()?.len();
-    let from = length.saturating_sub(LAST);
+    let from = length - length.min(LAST);
     let mut last = Vec::new();
     content.read_at(from, 64 << 10, &mut last)?;
     let end = memchr::memrchr(b'\n', &last).map_or(0, |at| at + 1);
     last.truncate(end);
-    let tail = last
-        .get(end.saturating_sub(crate::follow::content::TAIL_BYTES)..)
-        .unwrap_or_default();
-    file.read.move_to(from + end as u64, tail);
+    file.read.move_to(from + end as u64, &last);
     file.settled = file.read;
     Ok(())
 }

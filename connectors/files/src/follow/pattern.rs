@@ -89,8 +89,8 @@ impl Pattern {
             }
             Self::Folder(_) => !name.starts_with('.'),
             Self::Glob(path) => {
-                let pattern = path.file_name().unwrap_or_default().to_string_lossy();
-                is_match(&pattern, name)
+                let pattern = path.file_name().map(|it| it.to_string_lossy());
+                pattern.is_some_and(|it| is_match(&it, name))
             }
         }
     }
@@ -100,14 +100,14 @@ impl Pattern {
 pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
         Ok(path) => Ok(path),
-        Err(_) => {
+        Err(error) => {
             // A link whose target is being rotated.
             let target = match fs::read_link(path) {
                 Ok(target) => folder_of(path).join(target),
                 Err(_) => path.to_owned(),
             };
             let folder = fs::canonicalize(folder_of(&target))?;
-            Ok(folder.join(target.file_name().unwrap_or_default()))
+            Ok(folder.join(target.file_name().ok_or(error)?))
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::follow::content::TAIL_BYTES;
 use crate::{if_found, replace_file};
 
 /// Returns a checksum that is the same in every version of this program (FNV-1a, 64 bits).
@@ -50,11 +51,13 @@ impl Mark {
         }
     }
 
-    /// Moves to an offset after these bytes.
+    /// Moves to an offset after these bytes, of which the last ones tell the file from others.
     pub(crate) fn move_to(&mut self, offset: u64, before: &[u8]) {
+        let last = before.last_chunk::<TAIL_BYTES>();
+        let tail = last.map_or(before, |last| last.as_slice());
         self.offset = offset;
-        self.tail_bytes = before.len();
-        self.tail = checksum(before);
+        self.tail_bytes = tail.len();
+        self.tail = checksum(tail);
     }
 
     pub(crate) fn begin_with(&mut self, head: &[u8]) {

@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
@@ -62,10 +62,8 @@ impl Stream {
 
     /// Returns the unread bytes, and the offset of the first one.
     pub fn part(&self) -> (u64, &[u8]) {
-        (
-            self.offset,
-            self.buffer.get(self.start..).unwrap_or_default(),
-        )
+        let (_, unread) = self.buffer.split_at(self.start);
+        (self.offset, unread)
     }
 
     /// Takes bytes from the front of the part.
@@ -83,13 +81,13 @@ impl Stream {
         self.buffer.drain(..self.start);
         self.start = 0;
         if !self.is_at_end {
-            let state = self.wait(Instant::now())?;
+            let state = self.wait(Duration::ZERO)?;
             if !state.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
                 return Ok(Fill::Waiting);
             }
             let before = self.buffer.len();
             self.buffer.resize(before + PART_BYTES, 0);
-            let place = self.buffer.get_mut(before..).unwrap_or_default();
+            let (_, place) = self.buffer.split_at_mut(before);
             let read = self.file.read(place);
             self.buffer
                 .truncate(before + read.as_ref().map_or(0, |read| *read));
@@ -120,19 +118,16 @@ impl Stream {
         })
     }
 
-    /// Waits until there is something to read, or until `by`.
+    /// Waits until there is something to read, for this time at most.
     ///
     /// # Errors
     ///
     /// The operating system refuses.
-    pub fn wait(&self, by: Instant) -> io::Result<PollFlags> {
-        let left = by.saturating_duration_since(Instant::now());
-        let timeout = Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: left.subsec_nanos().into(),
-        };
+    pub fn wait(&self, most: Duration) -> io::Result<PollFlags> {
+        // A time that the system cannot express has no end.
+        let timeout = Timespec::try_from(most).ok();
         let mut files = [PollFd::new(&self.file, PollFlags::IN)];
-        match poll(&mut files, Some(&timeout)) {
+        match poll(&mut files, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

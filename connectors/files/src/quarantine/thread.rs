@@ -186,7 +186,7 @@ impl PoisonQueue {
             drop(state);
             let put_aside = AssertUnwindSafe(|| put_aside(quarantine, &group));
             // There are as many results as jobs, whatever the quarantine returns.
-            let mut results = catch_unwind(put_aside).unwrap_or_default().into_iter();
+            let mut results = catch_unwind(put_aside).into_iter().flatten();
             let mut state = self.lock();
             for job in group {
                 let no_result = || {

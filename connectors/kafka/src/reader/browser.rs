@@ -19,7 +19,7 @@ use rdkafka::{Offset, TopicPartitionList};
 
 use super::state::{Arrived, no_value};
 use crate::SCHEME;
-use crate::client::{self, TokenSource};
+use crate::client::{self, TokenSource, time_left};
 use crate::config::KafkaConfig;
 use crate::error::{ErrorClass, error_class, refusal};
 
@@ -287,7 +287,7 @@ impl KafkaBrowser {
         let Some(end) = ends.get(&partition).copied() else {
             return false;
         };
-        if offset.saturating_add(1) >= end {
+        if offset.checked_add(1).is_none_or(|next| next >= end) {
             ends.remove(&partition);
         }
         offset < end
@@ -322,9 +322,8 @@ impl ChunkReader for KafkaBrowser {
     fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
         if self.ends.is_none() {
             let until = self.ask_at.min(by);
-            let left = || until.saturating_duration_since(Instant::now());
             // There are no messages yet: this serves the callbacks for tokens and errors.
-            while self.client.poll(left()).is_some() {}
+            while self.client.poll(time_left(until)).is_some() {}
             if Instant::now() < self.ask_at {
                 return Ok(Received::Idle);
             }
@@ -340,8 +339,7 @@ impl ChunkReader for KafkaBrowser {
             if self.held.len() >= self.demand {
                 return Ok(Received::Idle);
             }
-            let left = by.saturating_duration_since(Instant::now());
-            let polled = match self.client.poll(left) {
+            let polled = match self.client.poll(time_left(by)) {
                 None => return Ok(Received::Idle),
                 Some(polled) => polled.map(|message| {
                     let arrived = Arrived::from_message(&message);

@@ -9,6 +9,8 @@ use rdkafka::TopicPartitionList;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _, ConsumerContext};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 
+use crate::client::time_left;
+
 /// The pause before a refused commit is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
@@ -87,7 +89,7 @@ pub(super) fn commit_once<C: ConsumerContext + 'static>(
         return failed(RDKafkaErrorCode::CriticalSystemResource);
     }
     loop {
-        let left = by().saturating_duration_since(Instant::now());
+        let left = time_left(by());
         match answer.recv_timeout(left.min(CHECK_INTERVAL)) {
             Ok(result) => return result,
             Err(RecvTimeoutError::Disconnected) => return failed(RDKafkaErrorCode::Fail),

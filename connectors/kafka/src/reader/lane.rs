@@ -249,7 +249,7 @@ impl Lane {
         let watermark = first.or(self.next).or(self.start)?;
         // Fetched messages may be newer than the brokers' answer.
         let end = self.end?.max(self.next.unwrap_or(watermark));
-        u64::try_from(end.saturating_sub(watermark)).ok()
+        u64::try_from(end.checked_sub(watermark)?).ok()
     }
 
     /// Settles an offset. Returns whether the watermark moves.

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use rdkafka::Message;
 
 use super::lane::{Arrival, Commit, Lane, Position, Removal, Reset, Skipped};
+use crate::client::time_left;
 use crate::headers;
 
 /// How many chunks the reader takes from the client before the owner asks for them.
@@ -205,7 +206,7 @@ impl ReaderState {
             if let Some(failure) = state.failure.take() {
                 return Err(failure);
             }
-            let left = by.saturating_duration_since(Instant::now());
+            let left = time_left(by);
             if left.is_zero() {
                 return Ok(Received::Idle);
             }
@@ -256,7 +257,7 @@ impl ReaderState {
         let by = Instant::now() + time;
         let mut state = self.lock();
         while !state.is_worth_waking() {
-            let left = by.saturating_duration_since(Instant::now());
+            let left = time_left(by);
             if left.is_zero() {
                 break;
             }
@@ -424,7 +425,7 @@ impl ReaderState {
         self.news.notify_one();
         state.revoking = true;
         while !state.stop && state.held.values().any(leaves) {
-            let left = by.saturating_duration_since(Instant::now());
+            let left = time_left(by);
             if left.is_zero() {
                 break;
             }
@@ -490,8 +491,9 @@ impl State {
         if self.lanes.values().any(|lane| lane.len() >= MAX_PENDING) {
             return 0;
         }
-        let wanted = self.demand.saturating_sub(self.held.len());
-        wanted.min(AHEAD).saturating_sub(self.ahead())
+        let most = self.demand.min(self.held.len() + AHEAD);
+        // An owner that wants fewer than before has no room.
+        most.saturating_sub(self.held.len() + self.ahead())
     }
 
     /// Whether the polling thread is worth a wake-up: it must stop, the owner has no chunk left, or
@@ -589,6 +591,7 @@ fn origin(endpoint: &str, partition: i32, offset: i64) -> Origin {
     Origin {
         endpoint: endpoint.into(),
         lane: name(partition),
-        position: u64::try_from(offset).unwrap_or_default(),
+        // Offsets begin at 0.
+        position: offset.unsigned_abs(),
     }
 }

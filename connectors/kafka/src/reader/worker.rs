@@ -66,7 +66,7 @@ impl ClientContext for Callbacks {
         let again = |broker: &Broker| u64::try_from(broker.connects? - 1).ok();
         let mut state = self.shared.lock();
         state.stats.reconnects = brokers().filter_map(again).sum();
-        state.stats.throttled += client::throttled(&statistics);
+        state.stats.throttled += Duration::from_millis(client::throttled_ms(&statistics));
         let is_connected = brokers().any(|broker| broker.state == "UP");
         state.connected = Some(is_connected);
         if is_connected {
@@ -350,7 +350,8 @@ fn ask_for_ends(client: &Client, shared: &ReaderState, first: i32) -> i32 {
     for partition in from.iter().chain(before).copied() {
         // The broker is away or slow. The next round begins with the partition after this one.
         let Ok((start, end)) = client.fetch_watermarks(topic, partition, WATERMARK_TIMEOUT) else {
-            return partition.saturating_add(1);
+            // After the highest number it begins with the lowest.
+            return partition.wrapping_add(1);
         };
         if let Some(lane) = shared.lock().lanes.get_mut(&partition) {
             // The settings decide where a group without a position begins.

@@ -6,13 +6,14 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use baler_common::number::to_usize;
 use baler_common::transport::{Failure, RetryClass};
 use rdkafka::error::{IsError, KafkaError, RDKafkaErrorCode};
 use rdkafka::metadata::Metadata;
 use rdkafka::producer::{BaseProducer, Producer as _, PurgeConfig};
 
 use super::state::{Callbacks, ProducerState};
-use crate::client::{self, topic_settings};
+use crate::client::{self, time_left, topic_settings};
 use crate::config::{KafkaConfig, LEAST_MESSAGE_MAX_BYTES, chunk_of};
 use crate::error::{ErrorClass, code_of, error_class};
 
@@ -143,10 +144,10 @@ impl Producer {
                 return failed(error.into());
             }
             let replicas = found.partitions().iter().map(|it| it.replicas().len());
-            let Some(replicas) = replicas.min() else {
+            let partitions = i32::try_from(found.partitions().len());
+            let (Some(replicas), Ok(partitions)) = (replicas.min(), partitions) else {
                 return failed(RDKafkaErrorCode::LeaderNotAvailable);
             };
-            let partitions = i32::try_from(found.partitions().len()).unwrap_or(i32::MAX);
             Ok(Topic {
                 partitions,
                 replicas,
@@ -188,7 +189,7 @@ impl Producer {
             if let Some(error) = state.failure() {
                 return Err(error.into());
             }
-            let left = by.saturating_duration_since(Instant::now());
+            let left = time_left(by);
             if left.is_zero() {
                 let unreachable = || {
                     let message = state.medium.last.clone().unwrap_or(last);
@@ -237,9 +238,7 @@ impl Producer {
         self.end();
         // The thread drops the other end of the channel, which has no values, when it ends. A
         // producer that takes longer ends by itself.
-        self.ended
-            .recv_timeout(by.saturating_duration_since(Instant::now()))
-            .ok();
+        self.ended.recv_timeout(time_left(by)).ok();
     }
 }
 
@@ -303,7 +302,9 @@ impl Limits {
 
     /// Asks for the topic's limit. A topic that would delete chunks is an error.
     fn ask(&mut self, config: &KafkaConfig, by: Instant) -> Result<(), Failure> {
-        let settings = topic_settings(config, by)?.unwrap_or_default();
+        let Some(settings) = topic_settings(config, by)? else {
+            return Ok(());
+        };
         self.topic = settings.max_message_bytes.or(self.topic);
         let Some(policy) = settings.compacts() else {
             return Ok(());
@@ -320,10 +321,9 @@ impl Limits {
     pub(super) fn halve(&mut self, bytes: usize) {
         let is_explained = |limit| bytes > chunk_of(limit).get();
         if !self.topic.is_some_and(is_explained) {
-            let half = u32::try_from(bytes / 2).unwrap_or(u32::MAX);
             // Headers and framing make a message of half a chunk larger than that half.
-            let half = half.saturating_add(LEAST_MESSAGE_MAX_BYTES / 2);
-            self.refusal_limit = Some(half.max(LEAST_MESSAGE_MAX_BYTES));
+            let half = u32::try_from(bytes / 2 + to_usize(LEAST_MESSAGE_MAX_BYTES / 2)).ok();
+            self.refusal_limit = half.map(|half| half.max(LEAST_MESSAGE_MAX_BYTES));
         }
     }
 }

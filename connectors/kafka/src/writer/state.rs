@@ -69,8 +69,7 @@ impl ClientContext for Callbacks {
     }
 
     fn stats(&self, statistics: Statistics) {
-        let more = client::throttled(&statistics).as_millis();
-        let more = u64::try_from(more).unwrap_or(u64::MAX);
+        let more = client::throttled_ms(&statistics);
         let throttled = &self.shared.persistent.throttled_ms;
         throttled.fetch_add(more, Ordering::Relaxed);
         self.shared.persistent.topic.take_statistics(&statistics);
@@ -210,8 +209,10 @@ impl ProducerState {
             }
             ErrorClass::Transient => {
                 let last = self.writer.lock().medium.last.clone();
-                let last = last.map(|last| format!("; last: {last}"));
-                let message = format!("{error}{}", last.unwrap_or_default());
+                let message = match last {
+                    Some(last) => format!("{error}; last: {last}"),
+                    None => error.to_string(),
+                };
                 self.writer.fail(Failure::retry("write to", message));
             }
         }
@@ -266,6 +267,6 @@ impl Offsets {
             return None;
         }
         let before = std::mem::replace(mark, now).0;
-        Some(before.abs_diff(offset).saturating_add(1))
+        Some(before.abs_diff(offset) + 1)
     }
 }

@@ -61,11 +61,11 @@ impl TopicWatch {
     pub(super) fn set_partitions(&self, count: i32) {
         let mut state = self.lock();
         let before = std::mem::replace(&mut state.partitions, count);
-        let added = u64::try_from(count.saturating_sub(before)).unwrap_or(0);
-        if before == 0 || added == 0 {
+        // A topic that was made anew may have fewer.
+        if before == 0 || count <= before {
             return;
         }
-        state.partitions_added += added;
+        state.partitions_added += u64::from(count.abs_diff(before));
         drop(state);
         let then = match self.partition_by {
             PartitionBy::Producer | PartitionBy::Lane => {

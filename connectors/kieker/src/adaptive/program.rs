@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use baler_common::transport::Probes;
+use bytes::{Buf as _, BytesMut};
 
 use super::error::ErrorCode;
 use super::wire::{self, Command, Decoder, From, Hello, MAX_SLOTS, Step, Version, feature};
@@ -13,7 +14,7 @@ pub(crate) struct ProgramEnd {
     probes: Arc<dyn Probes>,
     decoder: Decoder,
     /// The beginning of a command whose end has not come.
-    input: Vec<u8>,
+    input: BytesMut,
     /// The most slots that both ends allow; `None` before the bridge's Hello.
     max_slots: Option<usize>,
     /// Slots whose signature was sent.
@@ -28,7 +29,7 @@ impl ProgramEnd {
         Self {
             probes,
             decoder: Decoder::new(Version::V2, From::Bridge),
-            input: Vec::new(),
+            input: BytesMut::new(),
             max_slots: None,
             slots: 0,
             pong: None,
@@ -61,16 +62,12 @@ impl ProgramEnd {
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<(), Box<str>> {
         self.input.extend_from_slice(bytes);
         let mut verdicts = Vec::new();
-        let mut taken = 0;
         let result = loop {
-            match self
-                .decoder
-                .step(self.input.get(taken..).unwrap_or_default())
-            {
+            match self.decoder.step(&self.input) {
                 Ok(Step::More(_)) => break Ok(()),
-                Ok(Step::Entries(bytes)) => taken += bytes,
+                Ok(Step::Entries(bytes)) => self.input.advance(bytes),
                 Ok(Step::Command(command, bytes)) => {
-                    taken += bytes;
+                    self.input.advance(bytes);
                     if let Err(reason) = self.command(command, &mut verdicts) {
                         break Err(reason);
                     }
@@ -78,7 +75,6 @@ impl ProgramEnd {
                 Err(error) => break Err(error.to_string().into()),
             }
         };
-        self.input.drain(..taken);
         if !verdicts.is_empty() {
             self.probes.switch(&verdicts);
         }
@@ -130,13 +126,10 @@ impl ProgramEnd {
             let text = "no probe has this slot";
             wire::push_error(ErrorCode::UnknownSlot, Some(slot), text, out);
         }
-        let left = self.max_slots.unwrap_or(0).saturating_sub(self.slots);
-        if left > 0 {
+        if let Some(max_slots) = self.max_slots.filter(|most| *most > self.slots) {
             let signatures = self.probes.signatures(self.slots);
-            for (slot, signature) in (0..MAX_SLOTS)
-                .skip(self.slots)
-                .zip(signatures.into_iter().take(left))
-            {
+            let slots = (0..MAX_SLOTS).take(max_slots).skip(self.slots);
+            for (slot, signature) in slots.zip(signatures) {
                 wire::push_request(Version::V2, slot, signature, out);
                 self.slots += 1;
             }

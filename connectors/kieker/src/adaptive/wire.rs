@@ -2,6 +2,8 @@
 //!
 //! All integers are big-endian. `docs/adaptive.md` shows every layout.
 
+use baler_common::number::to_usize;
+
 use super::error::{ErrorCode, WireError};
 
 /// The first word after a Hello: "KDB2".
@@ -166,7 +168,7 @@ pub struct Decoder {
     version: Version,
     from: From,
     /// Entries of the current batch that have not come.
-    left: u32,
+    left: usize,
 }
 
 impl Decoder {
@@ -193,7 +195,7 @@ impl Decoder {
     /// No further byte makes it a command. The offset is counted from the start of `input`.
     pub fn step(&mut self, input: &[u8]) -> Result<Step, WireError> {
         let mut bytes = Bytes {
-            all: input,
+            rest: input,
             offset: 0,
         };
         match self.item(&mut bytes) {
@@ -231,7 +233,7 @@ impl Decoder {
                     return Err(wrong(at, ErrorCode::Malformed, "the kind of entries"));
                 }
                 self.left = match self.version {
-                    Version::V1 => u32::try_from(bytes.left() / 5).unwrap_or(u32::MAX),
+                    Version::V1 => bytes.rest.len() / 5,
                     Version::V2 => bytes.count()?,
                 };
                 return Ok(None);
@@ -326,27 +328,27 @@ fn wrong(offset: usize, code: ErrorCode, reading: &'static str) -> Stop {
 }
 
 struct Bytes<'a> {
-    all: &'a [u8],
+    rest: &'a [u8],
+    /// The number of bytes before the rest.
     offset: usize,
 }
 
 impl<'a> Bytes<'a> {
-    fn left(&self) -> usize {
-        self.all.len().saturating_sub(self.offset)
-    }
-
     fn take(&mut self, count: usize) -> Result<&'a [u8], Stop> {
         // Lengths are below the limit, so that the sum is small.
-        let end = self.offset.saturating_add(count);
-        let taken = self.all.get(self.offset..end).ok_or(Stop::More(end))?;
-        self.offset = end;
+        let end = self.offset + count;
+        let cut = self.rest.split_at_checked(count);
+        let (taken, rest) = cut.ok_or(Stop::More(end))?;
+        (self.rest, self.offset) = (rest, end);
         Ok(taken)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Stop> {
-        let end = self.offset.saturating_add(N);
-        let taken = self.take(N)?.first_chunk();
-        taken.copied().ok_or(Stop::More(end))
+        let end = self.offset + N;
+        let cut = self.rest.split_first_chunk::<N>();
+        let (taken, rest) = cut.ok_or(Stop::More(end))?;
+        (self.rest, self.offset) = (rest, end);
+        Ok(*taken)
     }
 
     fn i16(&mut self) -> Result<i16, Stop> {
@@ -370,11 +372,11 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    fn count(&mut self) -> Result<u32, Stop> {
+    fn count(&mut self) -> Result<usize, Stop> {
         const COUNT: &str = "the number of entries";
         let at = self.offset;
         match u32::try_from(self.i32()?) {
-            Ok(count) if count <= MAX_SLOTS => Ok(count),
+            Ok(count) if count <= MAX_SLOTS => Ok(to_usize(count)),
             Ok(_) => Err(wrong(at, ErrorCode::Limit, COUNT)),
             Err(_) => Err(wrong(at, ErrorCode::Malformed, COUNT)),
         }

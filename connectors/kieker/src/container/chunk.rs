@@ -104,7 +104,7 @@ impl KiekerChunk {
             has_own_types,
             ..
         } = std::mem::take(self);
-        let record_bytes = bytes.len().saturating_sub(HEAD_BYTES);
+        let record_bytes = bytes.len() - HEAD_BYTES;
         let tail = string_bytes + 16;
         bytes.reserve(tail);
         self.expected = bytes.len() + tail;
@@ -204,6 +204,7 @@ impl KiekerChunk {
 
     #[cold]
     fn add_string(&mut self, string: &mut ChunkString) {
+        // Every string has an id of four bytes in the chunk.
         string.id = u32::try_from(self.strings.len()).unwrap_or(u32::MAX);
         self.string_bytes += string.text.len() + 5;
         self.strings.push(Arc::clone(&string.text));

@@ -9,8 +9,8 @@ use baler_common::number::{to_u64, to_usize};
 use baler_common::record::{Catalog, FieldType, Schema};
 
 use super::chunk::KiekerChunk;
-use super::decode::{CLASS, check_fields, invalid};
-use super::least_bytes;
+use super::decode::{CLASS, field_bytes, invalid};
+use super::list_bytes;
 use super::registry::{Registry, STRING_ID, Stop, unregistered};
 
 /// The most bytes of one record, without its strings.
@@ -65,16 +65,20 @@ pub(super) fn class(
         let name = name.into();
         return Err(at.error(CLASS, DecodeErrorKind::UnknownRecordType { name }));
     };
-    check_fields(at, schema)?;
     let kieker = Catalog::shared_kieker();
     Ok(StreamClass {
         is_kiekers: kieker.get(name) == Some(schema),
         schema: Arc::clone(schema),
-        parts: parts(schema, trace_key, is_message),
+        parts: parts(schema, trace_key, is_message, at)?,
     })
 }
 
-fn parts(schema: &Schema, trace_key: Option<i64>, is_message: bool) -> Vec<Part> {
+fn parts(
+    schema: &Schema,
+    trace_key: Option<i64>,
+    is_message: bool,
+    at: &Cursor<'_>,
+) -> Result<Vec<Part>, DecodeError> {
     let mut parts = Vec::new();
     let mut run = Run {
         // The logging timestamp.
@@ -82,6 +86,7 @@ fn parts(schema: &Schema, trace_key: Option<i64>, is_message: bool) -> Vec<Part>
         special: Vec::new(),
     };
     for field in schema.fields() {
+        let bytes = field_bytes(at, schema, field)?;
         let special = match (field.field_type(), trace_key) {
             (FieldType::Bool, _) => Some(Special::Bool),
             (FieldType::I64, Some(key)) if is_trace_id(field.name()) => Some(Special::TraceId(key)),
@@ -99,10 +104,10 @@ fn parts(schema: &Schema, trace_key: Option<i64>, is_message: bool) -> Vec<Part>
             _ => None,
         };
         run.special.extend(special.map(|it| (run.bytes, it)));
-        run.bytes += least_bytes(field.field_type()).unwrap_or(0);
+        run.bytes += bytes;
     }
     parts.push(Part::Run(run));
-    parts
+    Ok(parts)
 }
 
 /// Whether a field holds the id of a trace: the record's own (`traceId`) or another one, such as
@@ -147,7 +152,9 @@ fn put_run(
     let place = chunk.sizes().0;
     chunk.put(fields);
     for (offset, special) in &run.special {
-        let field = fields.get(*offset..).unwrap_or_default();
+        let Some(field) = fields.get(*offset..) else {
+            break;
+        };
         let place = place + *offset;
         match special {
             Special::Bool => match field.first() {
@@ -221,7 +228,7 @@ fn put_list(
     let at = input.clone();
     let length: [u8; 4] = input.array(LENGTH)?;
     let items = to_usize(u32::from_be_bytes(length));
-    let needed = items.saturating_mul(least_bytes(inner).unwrap_or(1));
+    let needed = list_bytes(inner, items);
     if needed > MAX_RECORD_BYTES {
         return Err(at
             .over_limit(LENGTH, to_u64(needed), MAX_RECORD_BYTES)

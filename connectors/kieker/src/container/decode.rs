@@ -13,7 +13,7 @@ use baler_common::record::{
 use baler_common::transport::ContainerKind;
 
 use super::frame::{Frame, layout_of};
-use super::{MAGIC, STRING_MEMORY, least_bytes};
+use super::{MAGIC, STRING_MEMORY, least_bytes, list_bytes};
 
 /// No value: an id of the batch that was not assigned yet, or a table not yet made.
 const NONE: u32 = u32::MAX;
@@ -101,7 +101,7 @@ struct Decoder<'a> {
     order: Vec<u32>,
     records: usize,
     /// The memory used so far, in bytes. Columns count twice, because they grow by doubling.
-    spent: usize,
+    spent: u64,
 }
 
 impl<'a> Decoder<'a> {
@@ -116,7 +116,7 @@ impl<'a> Decoder<'a> {
             batch_tables: Vec::new(),
             order: Vec::new(),
             records: 0,
-            spent: strings.len() * STRING_MEMORY,
+            spent: to_u64(strings.len() * STRING_MEMORY),
         }
     }
 
@@ -158,28 +158,29 @@ impl<'a> Decoder<'a> {
     /// Reads the id of a class name; returns the table for the class.
     fn table(&mut self, input: &mut Cursor<'_>) -> Result<u32, DecodeError> {
         let at = input.clone();
-        let id = self.id(input, CLASS)?;
+        let (id, name) = self.id(input, CLASS)?;
         let known = self.tables.get(id).copied().unwrap_or(NONE);
         if known != NONE {
             return Ok(known);
         }
-        let name = self.strings.get(id).copied().unwrap_or_default();
         let Some(schema) = self.catalog.get(name) else {
             let name = name.into();
             return Err(at.error(CLASS, DecodeErrorKind::UnknownRecordType { name }));
         };
-        check_fields(&at, schema)?;
+        for field in schema.fields() {
+            field_bytes(&at, schema, field)?;
+        }
         // Two ids may name one type: by an alias, or in a string table with duplicates.
         let tables = &mut self.batch_tables;
         let number = match tables.iter().position(|table| table.schema() == schema) {
             Some(number) => number,
             None => {
-                let types = tables.len() + 1;
-                if types > self.limits.types {
-                    return Err(at.over_limit(CLASS, to_u64(types), self.limits.types));
+                let number = tables.len();
+                if number >= self.limits.types {
+                    return Err(at.over_limit(CLASS, to_u64(number + 1), self.limits.types));
                 }
                 tables.push(Table::new(Arc::clone(schema)));
-                types.saturating_sub(1)
+                number
             }
         };
         let number = u32::try_from(number).unwrap_or(NONE);
@@ -229,14 +230,14 @@ impl<'a> Decoder<'a> {
                 values.push(number);
             }
             (Column::String(values), _) => {
-                let id = self.id(input, "a string id")?;
-                values.push(self.string(&at, id)?);
+                let string = self.id(input, "a string id")?;
+                values.push(self.string(&at, string)?);
             }
             (Column::List(column), FieldType::List(inner)) => {
                 const LENGTH: &str = "the length of a list";
                 let declared = u32::from_be_bytes(input.array(LENGTH)?);
                 let len = to_usize(declared);
-                let needed = len.saturating_mul(least_bytes(inner).unwrap_or(1));
+                let needed = list_bytes(inner, len);
                 if needed > input.left() {
                     let left = input.left();
                     return Err(at.error(LENGTH, DecodeErrorKind::Ends { needed, left }));
@@ -250,29 +251,31 @@ impl<'a> Decoder<'a> {
                     .ends
                     .push(end.map_err(|_| at.error(LENGTH, invalid(declared)))?);
             }
-            // `check_fields` refuses all other types.
+            // `field_bytes` refuses all other types.
             _ => return Err(at.error("a field", invalid(field_type.code()))),
         }
         Ok(())
     }
 
-    /// Reads an id that the string table has.
-    fn id(&self, input: &mut Cursor<'_>, reading: &'static str) -> Result<usize, DecodeError> {
+    /// Reads an id. Returns it and its string, which the string table has.
+    fn id(
+        &self,
+        input: &mut Cursor<'_>,
+        reading: &'static str,
+    ) -> Result<(usize, &'a str), DecodeError> {
         let at = input.clone();
         let id = u32::from_be_bytes(input.array(reading)?);
-        usize::try_from(id)
-            .ok()
-            .filter(|id| *id < self.strings.len())
-            .ok_or_else(|| at.error(reading, invalid(id)))
+        let text = self.strings.get(to_usize(id)).copied();
+        let text = text.ok_or_else(|| at.error(reading, invalid(id)))?;
+        Ok((to_usize(id), text))
     }
 
     /// Returns the batch's id for a string of the chunk.
-    fn string(&mut self, at: &Cursor<'_>, id: usize) -> Result<u32, DecodeError> {
+    fn string(&mut self, at: &Cursor<'_>, (id, text): (usize, &str)) -> Result<u32, DecodeError> {
         let known = self.string_ids.get(id).copied().unwrap_or(NONE);
         if known != NONE {
             return Ok(known);
         }
-        let text = self.strings.get(id).copied().unwrap_or_default();
         self.spend(at, text.len() + 4)?;
         let new = self.batch_strings.push(text);
         let new = new.ok_or_else(|| at.error("a string", invalid(NONE)))?;
@@ -283,9 +286,9 @@ impl<'a> Decoder<'a> {
     }
 
     fn spend(&mut self, at: &Cursor<'_>, bytes: usize) -> Result<(), DecodeError> {
-        self.spent = self.spent.saturating_add(bytes);
-        if self.spent > self.limits.decoded_bytes {
-            return Err(at.over_limit("a record", to_u64(self.spent), self.limits.decoded_bytes));
+        self.spent += to_u64(bytes);
+        if self.spent > to_u64(self.limits.decoded_bytes) {
+            return Err(at.over_limit("a record", self.spent, self.limits.decoded_bytes));
         }
         Ok(())
     }
@@ -299,16 +302,19 @@ pub(super) fn invalid(found: impl Into<u64>) -> DecodeErrorKind {
     }
 }
 
-/// Refuses types that a catalog may hold but the container cannot.
-pub(super) fn check_fields(at: &Cursor<'_>, schema: &Schema) -> Result<(), DecodeError> {
-    let unfit = |field: &&Field| least_bytes(field.field_type()).is_none();
-    let Some(field) = schema.fields().iter().find(unfit) else {
-        return Ok(());
-    };
-    let kind = DecodeErrorKind::UnfitRecordType {
-        record: schema.name().into(),
-        field: field.name().into(),
-        field_type: field.field_type().to_string().into(),
-    };
-    Err(at.error(CLASS, kind))
+/// Returns the least bytes of a field. Refuses types that a catalog may hold but the container
+/// cannot.
+pub(super) fn field_bytes(
+    at: &Cursor<'_>,
+    schema: &Schema,
+    field: &Field,
+) -> Result<usize, DecodeError> {
+    least_bytes(field.field_type()).ok_or_else(|| {
+        let kind = DecodeErrorKind::UnfitRecordType {
+            record: schema.name().into(),
+            field: field.name().into(),
+            field_type: field.field_type().to_string().into(),
+        };
+        at.error(CLASS, kind)
+    })
 }

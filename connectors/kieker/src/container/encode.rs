@@ -272,9 +272,9 @@ impl RecordEncoder {
         out: &mut Vec<u8>,
     ) -> Result<(), Problem> {
         let (from, to) = column.span(row).ok_or(Problem::Type)?;
-        let len = to_u32(to.saturating_sub(from))?;
-        out.extend(len.to_be_bytes());
-        for item in from..to {
+        let items = from..to;
+        out.extend(to_u32(items.len())?.to_be_bytes());
+        for item in items {
             self.write_value(batch, &column.items, inner, item, out)?;
         }
         Ok(())

@@ -81,9 +81,9 @@ fn read_strings<'a>(table: &mut Cursor<'a>, limits: &Limits) -> Result<Vec<&'a s
         };
         return Err(at.error(COUNT, kind));
     }
-    let memory = count.saturating_mul(STRING_MEMORY);
-    if memory > limits.decoded_bytes {
-        return Err(at.over_limit(COUNT, to_u64(memory), limits.decoded_bytes));
+    let memory = to_u64(count) * to_u64(STRING_MEMORY);
+    if memory > to_u64(limits.decoded_bytes) {
+        return Err(at.over_limit(COUNT, memory, limits.decoded_bytes));
     }
     let mut strings = Vec::with_capacity(count);
     for _ in 0..count {
@@ -100,7 +100,7 @@ const PLAIN: &str = "plain";
 /// The ids of class names count as the order of types. The class names count as strings.
 pub(super) fn layout_of(chunk: &[u8], frame: &Frame<'_>, batch: &RecordBatch) -> Layout {
     let header_bytes = HEAD_BYTES + TRAILER_BYTES;
-    let body_bytes = chunk.len().saturating_sub(header_bytes);
+    let body_bytes = chunk.len() - header_bytes;
     let mut columns = Vec::new();
     for table in batch.tables() {
         let mut note = |field: &str, bytes: usize| {
@@ -112,7 +112,9 @@ pub(super) fn layout_of(chunk: &[u8], frame: &Frame<'_>, batch: &RecordBatch) ->
             });
         };
         for (column, field) in table.columns().iter().zip(table.schema().fields()) {
-            note(field.name(), column_bytes(column, field.field_type()));
+            if let Some(bytes) = column_bytes(column, field.field_type()) {
+                note(field.name(), bytes);
+            }
         }
         note("(timestamp)", table.len() * size_of::<i64>());
     }
@@ -121,17 +123,17 @@ pub(super) fn layout_of(chunk: &[u8], frame: &Frame<'_>, batch: &RecordBatch) ->
         stored_body_bytes: body_bytes,
         body_bytes,
         schema_bytes: 0,
-        string_bytes: body_bytes.saturating_sub(frame.records.left()),
+        string_bytes: body_bytes - frame.records.left(),
         order_bytes: batch.len() * size_of::<u32>(),
         columns,
     }
 }
 
-fn column_bytes(column: &Column, field_type: &FieldType) -> usize {
+/// Returns the bytes of a column; `None` if the container cannot hold its type.
+fn column_bytes(column: &Column, field_type: &FieldType) -> Option<usize> {
     let items = match (column, field_type) {
-        (Column::List(list), FieldType::List(inner)) => column_bytes(&list.items, inner),
+        (Column::List(list), FieldType::List(inner)) => column_bytes(&list.items, inner)?,
         _ => 0,
     };
-    let least = least_bytes(field_type).unwrap_or(0);
-    column.len().saturating_mul(least).saturating_add(items)
+    Some(column.len() * least_bytes(field_type)? + items)
 }

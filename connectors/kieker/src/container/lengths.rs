@@ -12,8 +12,8 @@ use baler_common::record::{Catalog, FieldType};
 
 use super::class::MAX_RECORD_BYTES;
 use super::decode::{CLASS, invalid};
-use super::least_bytes;
 use super::registry::{NumberedStrings, REGISTRATION, STRING, STRING_ID, bits, head};
+use super::{least_bytes, list_bytes};
 
 /// How a sender counts the length of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,7 +171,11 @@ impl<'b> Lookahead<'_, 'b> {
     fn field(&self, field_type: &FieldType, input: &mut Cursor<'b>) -> Result<(), DecodeError> {
         const LIST: &str = "the length of a list";
         let at = input.clone();
-        let bytes = input.take(least_bytes(field_type).unwrap_or(0), "a field")?;
+        let Some(least) = least_bytes(field_type) else {
+            // Such a record is refused when it is taken.
+            return Ok(());
+        };
+        let bytes = input.take(least, "a field")?;
         let word = bytes.first_chunk().map_or(0, |it| i32::from_be_bytes(*it));
         match field_type {
             FieldType::Bool if !matches!(bytes, [0 | 1]) => {
@@ -182,7 +186,7 @@ impl<'b> Lookahead<'_, 'b> {
             }
             FieldType::List(inner) => {
                 let items = to_usize(bits(word));
-                let needed = items.saturating_mul(least_bytes(inner).unwrap_or(1));
+                let needed = list_bytes(inner, items);
                 if needed > MAX_RECORD_BYTES {
                     return Err(at.over_limit(LIST, to_u64(needed), MAX_RECORD_BYTES));
                 }
@@ -209,8 +213,7 @@ fn units<'a>(length: usize, input: &mut Cursor<'a>) -> Result<&'a str, DecodeErr
             Some(_) => return Err(utf8(input)),
             None => {
                 // A unit takes at least one byte.
-                let left = length.saturating_sub(units);
-                let needed = bytes.saturating_add(left);
+                let needed = bytes + (length - units);
                 let left = rest.len();
                 return Err(input.error(STRING, DecodeErrorKind::Ends { needed, left }));
             }

@@ -208,8 +208,7 @@ pub(super) struct NumberedString {
 impl NumberedStrings {
     #[inline]
     pub(super) fn get_mut(&mut self, id: i32) -> Option<&mut NumberedString> {
-        let place = usize::try_from(id).unwrap_or(usize::MAX);
-        match self.dense.get_mut(place) {
+        match self.dense.get_mut(place(id)) {
             Some(Some(string)) => Some(string),
             _ if self.sparse.is_empty() => None,
             _ => self.sparse.get_mut(&id),
@@ -217,8 +216,7 @@ impl NumberedStrings {
     }
 
     pub(super) fn text(&self, id: i32) -> Option<&str> {
-        let place = usize::try_from(id).unwrap_or(usize::MAX);
-        let string = match self.dense.get(place) {
+        let string = match self.dense.get(place(id)) {
             Some(Some(string)) => Some(string),
             _ => self.sparse.get(&id),
         };
@@ -237,10 +235,11 @@ impl NumberedStrings {
 
     /// Returns the number of strings and their memory after adding this one.
     fn sizes_with(&self, id: i32, text: &str) -> (usize, usize) {
-        let old = self.text(id).map(memory);
-        let count = self.count + usize::from(old.is_none());
         let with_new = self.memory + memory(text);
-        (count, with_new - old.unwrap_or(0))
+        match self.text(id) {
+            Some(old) => (self.count, with_new - memory(old)),
+            None => (self.count + 1, with_new),
+        }
     }
 
     /// Adds a string, or assigns a number again; returns the string.
@@ -255,7 +254,7 @@ impl NumberedStrings {
             drop(mem::replace(old, new));
             return text;
         }
-        let place = usize::try_from(id).unwrap_or(usize::MAX);
+        let place = place(id);
         if place >= self.count * 2 + SPARE_IDS {
             self.sparse.insert(id, new);
             return text;
@@ -272,6 +271,11 @@ impl NumberedStrings {
     pub(super) fn memory(&self) -> usize {
         self.memory
     }
+}
+
+/// Returns the place of an id in the list. A negative id is beyond every list.
+fn place(id: i32) -> usize {
+    to_usize(bits(id))
 }
 
 fn memory(text: &str) -> usize {

@@ -484,8 +484,7 @@ impl KiekerStream {
         };
         match error.kind {
             DecodeErrorKind::Ends { needed, .. } => {
-                let end = error.offset.saturating_add(needed);
-                Ok(StreamStep::More(end.saturating_sub(item.offset()).max(1)))
+                Ok(StreamStep::More(error.offset - item.offset() + needed))
             }
             _ => Err(error),
         }

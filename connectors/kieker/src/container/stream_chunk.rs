@@ -30,7 +30,7 @@ impl StreamChunk {
         next: &mut ChunkIdentity,
     ) -> (ChunkMeta, Vec<u8>) {
         let identity = *next;
-        next.sequence = identity.sequence.saturating_add(1);
+        next.sequence += 1;
         let make_native = || {
             let decoded = super::decoder()
                 .with_catalog(Arc::clone(catalog))

@@ -73,7 +73,7 @@ impl KiekerStreamEncoder {
         let (mut count, mut memory) = (self.records.known(), self.string_memory);
         for bytes in classes.chain(strings) {
             count += 1;
-            memory = memory.saturating_add(bytes).saturating_add(STRING_OVERHEAD);
+            memory += bytes + STRING_OVERHEAD;
         }
         count <= KiekerStream::MAX_STRINGS && memory <= KiekerStream::MAX_STRING_MEMORY
     }
@@ -93,11 +93,9 @@ impl KiekerStreamEncoder {
     ) -> Result<(), EncodeError> {
         let start = out.len();
         self.records.write(batch, &self.options, out)?;
-        let lengths = self.records.new_strings(batch).map(str::len);
-        let longest = lengths.max().unwrap_or(0);
-        let kept = check_size(longest, KiekerStream::MAX_STRING_BYTES)
-            .and_then(|()| self.records.keep_ids(batch));
-        let first = match kept {
+        let longest = self.records.new_strings(batch).map(str::len).max();
+        let checked = longest.map_or(Ok(()), |it| check_size(it, KiekerStream::MAX_STRING_BYTES));
+        let first = match checked.and_then(|()| self.records.keep_ids(batch)) {
             Ok(first) => first,
             Err(error) => {
                 out.truncate(start);

@@ -120,8 +120,8 @@ impl Times {
         };
         if is_metadata {
             let place = |name| fields.iter().find(|it| it.0 == name).map(|it| it.1);
-            let said = place(UNIT).and_then(|place| chunk.string_at(place));
-            let said = said.and_then(TimeUnit::of_name).unwrap_or_default();
+            let said = place(UNIT).and_then(|place| TimeUnit::of_name(chunk.string_at(place)?));
+            let said = said.unwrap_or(TimeUnit::Nanoseconds);
             if !self.is_fixed {
                 self.unit = said;
             }

@@ -45,7 +45,7 @@ pub(super) enum Backslash {
     Plain,
 }
 
-/// The parts of a record between semicolons, after the `$`.
+/// The parts of a record, after its `$` and between semicolons.
 pub(super) struct Fields<'a> {
     text: &'a str,
     backslash: Backslash,
@@ -83,14 +83,15 @@ impl Problem {
 }
 
 impl<'a> Fields<'a> {
+    /// Begins at the `$` of the text.
     pub(super) fn new(text: &'a str, backslash: Backslash, end: RecordEnd) -> Self {
         Self {
             text,
             backslash,
             end,
             is_last: false,
-            at: 0,
-            next: 0,
+            at: 1,
+            next: 1,
             is_done: false,
         }
     }
@@ -119,9 +120,7 @@ impl<'a> Fields<'a> {
 
     /// Returns the rest of the text after the parts that were taken, from the last line end on.
     pub(super) fn rest(&self) -> &'a str {
-        self.text
-            .get(self.next.saturating_sub(1)..)
-            .unwrap_or_default()
+        self.text.split_at(self.next - 1).1
     }
 
     /// Returns the place of the first semicolon from here on.
@@ -168,15 +167,16 @@ impl<'a> Fields<'a> {
 
     /// Whether the semicolon here belongs to a backslash. A backslash takes the character after it.
     fn is_hidden(&self, end: usize) -> bool {
-        let part = self.text.get(self.at..end).unwrap_or_default();
-        let backslashes = part.len() - part.trim_end_matches('\\').len();
+        // The separator before the part is no backslash.
+        let (before, _) = self.text.split_at(end);
+        let backslashes = before.len() - before.trim_end_matches('\\').len();
         !backslashes.is_multiple_of(2)
     }
 
     pub(super) fn take(&mut self, schema: &Schema) -> Result<&'a str, Problem> {
         self.next().ok_or_else(|| {
             let message = format!("the record ends; {} has more fields", schema.name());
-            Problem::new(self.text.len() + 1, message)
+            Problem::new(self.text.len(), message)
         })
     }
 
@@ -185,21 +185,18 @@ impl<'a> Fields<'a> {
         self.end == RecordEnd::Line && self.rest().is_empty()
     }
 
-    /// Returns the number of parts that are left.
+    /// Returns the number of parts that are left after one was taken.
     pub(super) fn left(&self) -> usize {
         match self.is_done {
             true => 0,
-            false => {
-                let rest = self.text.as_bytes().get(self.next..).unwrap_or_default();
-                memchr_iter(b';', rest).count() + 1
-            }
+            // Each follows a semicolon.
+            false => memchr_iter(b';', self.rest().as_bytes()).count(),
         }
     }
 
     /// Returns a problem of the last part that was taken.
     pub(super) fn problem(&self, message: impl Into<Box<str>>) -> Problem {
-        // After the `$`.
-        Problem::new(self.at + 1, message)
+        Problem::new(self.at, message)
     }
 
     /// Returns the last part that was taken, without the blanks and empty lines after the record.

@@ -108,7 +108,8 @@ impl LogFile {
             buffer: Vec::new(),
             start: 0,
             offset,
-            line: if is_whole { position.line } else { 0 },
+            // Whatever the position says: a line has at least one byte.
+            line: if is_whole { position.line.min(offset) } else { 0 },
             content: match position.offset {
                 FilePosition::LOST => Content::Lost,
                 _ => Content::Unknown,
@@ -210,8 +211,7 @@ impl LogFile {
         self.buffer.drain(..self.start);
         self.start = 0;
         if self.input.has_grown(&self.path) {
-            let read = to_u64(self.buffer.len());
-            let from = self.offset.saturating_add(read);
+            let from = self.offset + to_u64(self.buffer.len());
             if let (input, offset) = Input::open(&self.path, from)?
                 && offset == from
             {
@@ -235,19 +235,22 @@ impl LogFile {
     /// Skips this number of bytes.
     fn skip(&mut self, bytes: usize) {
         self.start += bytes;
-        let bytes = to_u64(bytes);
-        self.offset = self.offset.saturating_add(bytes);
+        self.offset += to_u64(bytes);
+    }
+
+    /// Returns the bytes that are not skipped.
+    fn rest(&self) -> &[u8] {
+        self.buffer.split_at(self.start).1
     }
 
     fn left(&self) -> usize {
-        self.buffer.len().saturating_sub(self.start)
+        self.rest().len()
     }
 
     fn cut_binary(&mut self, context: &mut FileContext<'_>, end: End) -> Option<FileStep> {
-        let rest = self.buffer.get(self.start..)?;
         let stream = &mut *context.strings;
         stream.seek(to_usize(self.offset));
-        let (taken, step) = stream.cut_into(context.chunk, rest, context.until);
+        let (taken, step) = stream.cut_into(context.chunk, self.rest(), context.until);
         self.skip(taken);
         let reason = match step {
             Ok(StreamStep::Full) => return Some(FileStep::Full),
@@ -281,11 +284,11 @@ impl LogFile {
             if context.chunk.is_full() {
                 return Some(FileStep::Full);
             }
-            let rest = self.buffer.get(self.start..).filter(|it| !it.is_empty())?;
-            if rest.first() == Some(&0) {
+            let rest = self.rest();
+            if *rest.first()? == 0 {
+                let zeros = leading_zeros(rest);
                 self.content = Content::Zeros;
                 let reason = "zero bytes, which a crash leaves in a file; they are skipped";
-                let zeros = leading_zeros(rest);
                 return Some(self.bad_text(zeros, 0, &Problem::new(0, reason)));
             }
             let FileContext {
@@ -302,7 +305,7 @@ impl LogFile {
                     with_end,
                     lines,
                 } if bytes <= MAX_TEXT_BYTES => {
-                    let record = rest.get(..bytes).unwrap_or_default();
+                    let (record, _) = rest.split_at(bytes);
                     let result = match record.iter().all(u8::is_ascii_whitespace) {
                         true => Ok(bytes),
                         false => read(record, RecordEnd::Text),
@@ -337,7 +340,7 @@ impl LogFile {
             match result {
                 Ok(_) => {
                     self.skip(bytes);
-                    self.line = self.line.saturating_add(lines);
+                    self.line += lines;
                 }
                 Err(Refused::Later(timestamp)) => return Some(FileStep::Later(timestamp)),
                 Err(Refused::UnknownClass(id, _)) if !context.map_is_complete => {
@@ -356,9 +359,8 @@ impl LogFile {
 
     /// Skips zero bytes.
     fn skip_zeros(&mut self) {
-        let rest = self.buffer.get(self.start..).unwrap_or_default();
-        let zeros = leading_zeros(rest);
-        let ends = zeros < rest.len();
+        let zeros = leading_zeros(self.rest());
+        let ends = zeros < self.left();
         self.skip(zeros);
         if ends {
             self.content = Content::Text;
@@ -367,17 +369,17 @@ impl LogFile {
 
     /// Skips the rest of a record that is too long.
     fn skip_record(&mut self) {
-        let rest = self.buffer.get(self.start..).unwrap_or_default();
+        let rest = self.rest();
         let next = [b"\n$", b"\r$"].map(|end| memmem::find(rest, end));
         let next = next.into_iter().flatten().min();
-        // The last byte may be the line end before a record.
-        let bytes = match next {
-            Some(at) => at + 1,
-            None => rest.len().saturating_sub(1),
+        let skipped = match (next, rest) {
+            (Some(at), _) => rest.split_at(at + 1).0,
+            // The last byte may be the line end before a record.
+            (None, [before @ .., _]) => before,
+            (None, []) => rest,
         };
-        let skipped = rest.get(..bytes).unwrap_or_default();
-        let lines = memchr_iter(b'\n', skipped).count();
-        self.line = self.line.saturating_add(u64::try_from(lines).unwrap_or(0));
+        let (bytes, lines) = (skipped.len(), memchr_iter(b'\n', skipped).count());
+        self.line += to_u64(lines);
         self.skip(bytes);
         if next.is_some() {
             self.content = Content::Text;
@@ -387,27 +389,26 @@ impl LogFile {
     /// Whether the zero bytes here are what a crash left of a text log: nothing or a record of a
     /// text log follows them. A binary log of such bytes has a logging timestamp of zero.
     fn begins_with_lost_text(&self) -> bool {
-        let rest = self.buffer.get(self.start..).unwrap_or_default();
-        let zeros = leading_zeros(rest);
-        let after = rest.get(zeros..).unwrap_or_default();
-        zeros >= 12 && matches!(after, [] | [b'$'] | [b'$', b'-' | b'0'..=b'9', ..])
+        let rest = self.rest();
+        let (zeros, after) = rest.split_at(leading_zeros(rest));
+        zeros.len() >= 12 && matches!(after, [] | [b'$'] | [b'$', b'-' | b'0'..=b'9', ..])
     }
 
     /// Returns a part of a text log that cannot be read, with the line and column of the problem.
     fn bad_text(&mut self, bytes: usize, lines: u64, problem: &Problem) -> FileStep {
-        let rest = self.buffer.get(self.start..).unwrap_or_default();
+        let rest = self.rest();
         let before = String::from_utf8_lossy(rest.get(..problem.at).unwrap_or(rest));
         let before = before.replace("\r\n", "\n");
-        let mut line = self.line.saturating_add(1);
+        let mut line = self.line;
         let mut last = "";
-        for (number, text) in (0_u64..).zip(before.split(['\n', '\r'])) {
-            line = self.line.saturating_add(1).saturating_add(number);
+        for text in before.split(['\n', '\r']) {
+            line += 1;
             last = text;
         }
         let column = last.chars().count() + 1;
         let (path, message) = (self.path.display(), &problem.message);
         let reason = format!("{path}:{line}:{column}: {message}");
-        self.line = self.line.saturating_add(lines);
+        self.line += lines;
         FileStep::Bad(self.take_bad(bytes, reason.into()))
     }
 
@@ -419,8 +420,7 @@ impl LogFile {
 
     fn take_bad(&mut self, bytes: usize, reason: Box<str>) -> BadPart {
         let offset = self.offset;
-        let rest = self.buffer.get(self.start..).unwrap_or_default();
-        let shown = rest.get(..bytes.min(DAMAGED_BYTES)).unwrap_or_default();
+        let (shown, _) = self.rest().split_at(bytes.min(DAMAGED_BYTES));
         let shown = Bytes::copy_from_slice(shown);
         self.skip(bytes);
         BadPart {

@@ -77,11 +77,11 @@ impl LogFolder {
         mut strings: KiekerStream,
         position: Option<&FilePosition>,
     ) -> Self {
-        let unit = position.and_then(|it| TimeUnit::of_name(it.unit.as_deref()?));
-        strings.restore_time_unit(unit.unwrap_or_default());
-        let read = position.and_then(FilePosition::read_before);
-        let is_old = position.is_some() && read.is_none();
-        let read = read.unwrap_or_default();
+        if let Some(unit) = position.and_then(|it| TimeUnit::of_name(it.unit.as_deref()?)) {
+            strings.restore_time_unit(unit);
+        }
+        let read = position.into_iter().flat_map(FilePosition::read_before);
+        let read: Vec<_> = read.collect();
         Self {
             path,
             name: name.into(),
@@ -97,7 +97,7 @@ impl LogFolder {
             read,
             may_grow: 0,
             next_look: Instant::now(),
-            is_old_position: is_old,
+            is_old_position: position.is_some_and(|it| it.read.is_none()),
             position: position.cloned().unwrap_or_default(),
             is_resuming: true,
             bad: VecDeque::new(),
@@ -453,7 +453,7 @@ fn order(name: &str) -> (&str, u64, &str) {
         return (name, 0, "");
     };
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let (counter, rest) = rest.split_at_checked(digits).unwrap_or_default();
+    let (counter, rest) = rest.split_at(digits);
     (time, counter.parse().unwrap_or(u64::MAX), rest)
 }
 

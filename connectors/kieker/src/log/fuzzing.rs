@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use baler_common::transport::{ChunkReader as _, Received};
+use memchr::memchr;
 
 use super::{KiekerLogConfig, KiekerLogReader};
 use crate::container::decoder;
@@ -27,11 +28,11 @@ pub struct Outcome {
 ///
 /// A finding: an effect that no input should have.
 pub fn read(input: &[u8], folder: &Path) -> Result<Outcome, Box<dyn Error>> {
-    let mut parts = input.splitn(2, |byte| *byte == 0xff);
-    let (map, log) = (parts.next().unwrap_or_default(), parts.next());
+    let (map, log) = input.split_at(memchr(0xff, input).unwrap_or(input.len()));
+    let log = log.strip_prefix(b"\xff").unwrap_or(log);
     fs::create_dir_all(folder)?;
     fs::write(folder.join("kieker.map"), map)?;
-    fs::write(folder.join("kieker-1.dat"), log.unwrap_or_default())?;
+    fs::write(folder.join("kieker-1.dat"), log)?;
     let mut reader = KiekerLogReader::open(KiekerLogConfig::new(folder))?;
     let mut decoder = decoder();
     let mut outcome = Outcome::default();

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 
+use baler_common::number::to_u64;
+
 use super::number::{integer, shown};
 use super::text::{End, Found, find};
 use crate::container::KiekerStream;
@@ -80,7 +82,7 @@ impl LogMap {
         file.seek(SeekFrom::Start(self.offset))?;
         loop {
             let read = (&mut file).take(PART).read_to_end(&mut self.rest)?;
-            self.offset = self.offset.saturating_add(u64::try_from(read).unwrap_or(0));
+            self.offset += to_u64(read);
             let end = if read > 0 { End::Open } else { End::Quiet };
             self.entries(strings, end, &mut problems);
             if self.rest.len() > MAX_ENTRY_BYTES {
@@ -130,12 +132,12 @@ impl LogMap {
             lines,
         } = find(left, joins, end)
         {
-            let entry = left.get(..bytes).unwrap_or_default();
+            let (entry, _) = left.split_at(bytes);
             if let Some(problem) = self.add(entry, strings) {
                 problems.add(problem);
             }
             self.line += lines;
-            left = left.get(with_end..).unwrap_or_default();
+            (_, left) = left.split_at(with_end);
         }
         self.rest = left.to_vec();
     }

@@ -91,7 +91,7 @@ fn out_of_range(text: &str, wanted: &str) -> Box<str> {
 /// Returns the first characters of a text of the log.
 pub(super) fn shown(text: &str) -> Box<str> {
     match text.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()).into(),
+        Some((end, _)) => format!("{}...", text.split_at(end).0).into(),
         None => text.into(),
     }
 }

@@ -44,10 +44,10 @@ impl FilePosition {
         }
     }
 
-    /// Returns the files that were read before; `None` if they are not stored.
-    pub(super) fn read_before(&self) -> Option<Vec<ReadFile>> {
-        let digits = self.read.as_deref()?.as_bytes().chunks(32);
-        Some(digits.filter_map(ReadFile::parsed).collect())
+    /// Returns the files that were read before; none if they are not stored.
+    pub(super) fn read_before(&self) -> impl Iterator<Item = ReadFile> {
+        let digits = self.read.iter().flat_map(|it| it.as_bytes().chunks(32));
+        digits.filter_map(ReadFile::parsed)
     }
 }
 

@@ -19,7 +19,7 @@ use super::folder::{FolderStep, LogFolder, folders, log_names};
 use super::position::LogPosition;
 use crate::container::{KiekerChunk, KiekerStream};
 use crate::headers::first_identity;
-use crate::{LOG_SCHEME, schema};
+use crate::{LOG_SCHEME, schema, time_left};
 
 /// The pause before a log that is followed is polled again.
 const POLL: Duration = Duration::from_millis(100);
@@ -197,7 +197,7 @@ impl KiekerLogReader {
             true => timestamp.saturating_sub(1),
             false => timestamp,
         });
-        Some((first, until.min().unwrap_or(i64::MAX)))
+        Some((first, until.fold(i64::MAX, i64::min)))
     }
 
     /// Makes a delivery of the chunk so far. Returns nothing if the chunk is empty or passed over.
@@ -308,7 +308,7 @@ impl ChunkReader for KiekerLogReader {
                 }
             }
             self.save(false)?;
-            let left = by.saturating_duration_since(Instant::now());
+            let left = time_left(by);
             if left.is_zero() {
                 return Ok(Received::Idle);
             }

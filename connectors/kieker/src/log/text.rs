@@ -139,19 +139,19 @@ impl TextParser {
                 let at = error.valid_up_to();
                 return Err(Problem::new(at, "the record is not UTF-8").into());
             }
-            (Err(error), RecordEnd::Line) => {
-                let valid = text.get(..error.valid_up_to()).unwrap_or_default();
-                std::str::from_utf8(valid).unwrap_or_default()
+            (Err(_), RecordEnd::Line) => {
+                let mut chunks = text.utf8_chunks();
+                chunks.next().map_or("", |chunk| chunk.valid())
             }
         };
-        let Some(rest) = text.strip_prefix('$') else {
+        if !text.starts_with('$') {
             return Err(Problem::new(0, NO_RECORD).into());
-        };
-        let fields = Fields::new(rest, Backslash::Plain, end);
+        }
+        let fields = Fields::new(text, Backslash::Plain, end);
         let result = self.fields(fields, map, (chunk, until));
         let left = match result {
-            Err(Refused::Problem(problem)) if rest.contains("\\;") => {
-                let fields = Fields::new(rest, Backslash::Hides, end);
+            Err(Refused::Problem(problem)) if text.contains("\\;") => {
+                let fields = Fields::new(text, Backslash::Hides, end);
                 let hidden = self.fields(fields, map, (chunk, until));
                 hidden.map_err(|_| Refused::Problem(problem))?
             }
@@ -170,7 +170,7 @@ impl TextParser {
         let number = match fields.plain_integer() {
             Some(number) => number,
             None => {
-                let number = fields.next().unwrap_or_default();
+                let number = fields.next().ok_or_else(|| fields.problem(NO_RECORD))?;
                 integer(number, "i32").map_err(|problem| fields.problem(problem))?
             }
         };
@@ -212,13 +212,12 @@ impl TextParser {
                 0 if fields.is_cut() => Err(fields.problem("the record has no line end").into()),
                 0 => Ok(()),
                 extra => {
-                    let at = fields.next;
                     let message = format!(
                         "{extra} fields too many for {}; is there a semicolon in one of its \
                          strings?",
                         schema.name()
                     );
-                    Err(Refused::from(Problem::new(at + 1, message)))
+                    Err(Refused::from(Problem::new(fields.next, message)))
                 }
             }
         })?;

@@ -9,6 +9,7 @@ use std::path::Path;
 use baler_common::record::Catalog;
 use baler_common::transport::{Delivery, Failure, Origin, RetryClass, Token};
 use bytes::Bytes;
+use memchr::memchr;
 
 use super::sender::Finished;
 use super::senders::Senders;
@@ -60,15 +61,15 @@ pub fn take(
 ///
 /// A finding: something that no input should cause.
 pub fn read(input: &[u8], registry_file: &Path) -> Result<Outcome, Box<dyn Error>> {
-    let mut parts = input.splitn(2, |byte| *byte == 0xff);
-    fs::write(registry_file, parts.next().unwrap_or_default())?;
+    let (kept, messages) = input.split_at(memchr(0xff, input).unwrap_or(input.len()));
+    fs::write(registry_file, kept)?;
     let open = || Senders::open(registry_file, Catalog::shared_kieker(), None);
     let mut senders = match open() {
         // A line of the file is wrong.
         Err(failure) if failure.class == RetryClass::Final => return Ok(Outcome::default()),
         opened => opened.map_err(|failure| failure.at("the file"))?,
     };
-    let mut rest = parts.next().unwrap_or_default();
+    let mut rest = messages.strip_prefix(b"\xff").unwrap_or(messages);
     let mut run = Run::default();
     let mut ready = VecDeque::new();
     while let Some((length, after)) = rest.split_first() {

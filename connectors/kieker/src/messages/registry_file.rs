@@ -168,11 +168,9 @@ fn whole_lines(file: &File) -> io::Result<u64> {
             return Ok(whole);
         }
         if let Some(last) = part.iter().rposition(|byte| *byte == b'\n') {
-            whole = bytes
-                .saturating_add(u64::try_from(last).unwrap_or(0))
-                .saturating_add(1);
+            whole = bytes + to_u64(last) + 1;
         }
-        bytes = bytes.saturating_add(u64::try_from(length).unwrap_or(0));
+        bytes += to_u64(length);
         input.consume(length);
     }
 }

@@ -213,10 +213,9 @@ impl Senders {
             sender
         });
         sender.last_message = self.messages;
-        let before = sender.memory();
+        self.memory -= sender.memory();
         let changed = change(sender);
-        let others = self.memory.saturating_sub(before);
-        self.memory = others + sender.memory();
+        self.memory += sender.memory();
         changed
     }
 
@@ -240,7 +239,7 @@ impl Senders {
 
     fn forget(&mut self, id: i64) {
         if let Some(forgotten) = self.senders.remove(&id) {
-            self.memory = self.memory.saturating_sub(forgotten.memory());
+            self.memory -= forgotten.memory();
         }
     }
 

@@ -127,20 +127,20 @@ impl Sender<'_> {
             let due = self.due.unwrap_or_else(Instant::now);
             tokio::select! {
                 read = self.records.read_buf(&mut self.buffer), if !waits => {
-                    let bytes = read.unwrap_or(0);
-                    if bytes == 0 {
+                    // A connection that breaks ends as any other.
+                    let Ok(bytes @ 1..) = read else {
                         self.stream.end();
                         self.cut().await?;
                         return self.ended();
-                    }
+                    };
                     self.state.count(|stats| {
                         stats.connections += u64::from(!has_sent);
                         stats.bytes += to_u64(bytes);
                     });
                     has_sent = true;
                 }
-                read = read_strings(&mut self.registry, &mut self.registry_buffer) => {
-                    self.register(read)?;
+                goes_on = read_strings(&mut self.registry, &mut self.registry_buffer) => {
+                    self.register(goes_on)?;
                 }
                 () = time::sleep_until(due), if is_due => self.hand_over().await,
             }
@@ -198,7 +198,7 @@ impl Sender<'_> {
                 }
                 Taken::Bytes(bytes) => {
                     self.buffer.advance(bytes);
-                    self.stream.seek(self.stream.offset().saturating_add(bytes));
+                    self.stream.seek(self.stream.offset() + bytes);
                 }
             }
             if !self.link.is_within_batch() {
@@ -211,9 +211,9 @@ impl Sender<'_> {
         }
     }
 
-    /// Takes the strings of the second connection; `read` is the number of bytes that came.
-    fn register(&mut self, read: usize) -> Result<(), Box<str>> {
-        if read == 0 {
+    /// Takes the strings of the second connection, which has ended unless it `goes_on`.
+    fn register(&mut self, goes_on: bool) -> Result<(), Box<str>> {
+        if !goes_on {
             self.registry = None;
             self.stream.end_registry();
         }
@@ -270,11 +270,12 @@ impl Sender<'_> {
     }
 }
 
-/// Reads from the connection of the strings. Never ends if there is no such connection.
-async fn read_strings(registry: &mut Option<TcpStream>, buffer: &mut BytesMut) -> usize {
+/// Reads from the connection of the strings. Returns whether bytes came, and not its end or an
+/// error. Never ends if there is no such connection.
+async fn read_strings(registry: &mut Option<TcpStream>, buffer: &mut BytesMut) -> bool {
     let Some(registry) = registry else {
         return std::future::pending().await;
     };
     buffer.reserve(READ_BYTES);
-    registry.read_buf(buffer).await.unwrap_or(0)
+    registry.read_buf(buffer).await.is_ok_and(|it| it > 0)
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use baler_common::number::to_usize;
 use baler_common::record::Catalog;
 use baler_common::transport::{ChunkMeta, Damaged, Delivery, Failure, Origin, Token};
 use bytes::Bytes;
@@ -104,17 +105,15 @@ impl ReaderState {
         bridge: Arc<Bridge>,
         events: Sender<Event>,
     ) -> Self {
-        let steps = config.memory_bytes.get().div_ceil(STEP_BYTES);
-        let budget_steps = u32::try_from(steps).unwrap_or(u32::MAX).min(u32::MAX >> 3);
+        // The most permits that a semaphore has on every platform.
+        let budget_steps = steps(config.memory_bytes.get(), u32::MAX >> 3);
         Self {
             catalog,
             bridge,
             unique_trace_ids: config.unique_trace_ids,
             time_unit: config.time_unit,
             events,
-            budget: Arc::new(Semaphore::new(
-                usize::try_from(budget_steps).unwrap_or(usize::MAX >> 3),
-            )),
+            budget: Arc::new(Semaphore::new(to_usize(budget_steps))),
             budget_steps,
             reports: Arc::new(Semaphore::new(MAX_REPORTS)),
             connection_memory: AtomicUsize::new(0),
@@ -125,8 +124,7 @@ impl ReaderState {
     /// Passes a chunk to the owner as soon as there is memory for it; first come, first served.
     pub(super) async fn push(&self, bytes: Vec<u8>, meta: ChunkMeta, endpoint: &Arc<str>) {
         // A chunk that is larger than all of the memory takes all of it.
-        let steps = u32::try_from(bytes.len().div_ceil(STEP_BYTES)).unwrap_or(u32::MAX);
-        let steps = steps.min(self.budget_steps);
+        let steps = steps(bytes.len(), self.budget_steps);
         let permit = Arc::clone(&self.budget).acquire_many_owned(steps).await;
         // The semaphore is never closed.
         let Ok(memory) = permit else { return };
@@ -179,7 +177,7 @@ impl ReaderState {
         let memory = &self.connection_memory;
         memory.fetch_add(now, Ordering::Relaxed);
         let all = memory.fetch_sub(before, Ordering::Relaxed);
-        now <= before || all.saturating_sub(before) <= MAX_CONNECTION_MEMORY
+        now <= before || all - before <= MAX_CONNECTION_MEMORY
     }
 
     pub(super) fn count(&self, change: impl FnOnce(&mut ReaderStats)) {
@@ -189,4 +187,9 @@ impl ReaderState {
     pub(super) fn stats(&self) -> ReaderStats {
         *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the steps of memory that bytes take, but not more than `most`.
+fn steps(bytes: usize, most: u32) -> u32 {
+    u32::try_from(bytes.div_ceil(STEP_BYTES)).map_or(most, |steps| steps.min(most))
 }

@@ -102,8 +102,8 @@ impl LogCompression {
             }
             Self::Zip => {
                 let mut archive = ZipWriter::new(output);
-                let name = plain.file_name().unwrap_or_default().to_string_lossy();
-                archive.start_file(name, SimpleFileOptions::default())?;
+                let name = plain.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+                archive.start_file(name.to_string_lossy(), SimpleFileOptions::default())?;
                 io::copy(&mut input, &mut archive)?;
                 archive.finish()?.flush()
             }

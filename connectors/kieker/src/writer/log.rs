@@ -294,6 +294,7 @@ fn file_time(unix_nanos: i64) -> String {
     )
 }
 
+/// Returns the time since 1970. A clock before it counts as 1970, one after 2262 as the last time.
 fn unix_nanos() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let nanos = since.unwrap_or_default().as_nanos();

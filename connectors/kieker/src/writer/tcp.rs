@@ -192,7 +192,7 @@ impl Connection {
         probes: Option<&Arc<dyn Probes>>,
         by: Instant,
     ) -> Result<Self, Failure> {
-        let connecting = TcpStream::connect((target.host.name.as_ref(), target.port()));
+        let connecting = TcpStream::connect((&*target.host, target.port));
         let stream = time::timeout_at(by.into(), connecting).await;
         let stream = stream.map_err(|_| Failure::retry("connect to", "no answer in time"))?;
         let stream = stream.map_err(|error| Failure::of_io("connect to", &error))?;
@@ -314,7 +314,7 @@ fn take(
 fn received(read: io::Result<usize>, bytes: &[u8]) -> Result<&[u8], Box<str>> {
     match read {
         Ok(0) => Err("the reader closed the connection".into()),
-        Ok(read) => Ok(bytes.get(..read).unwrap_or_default()),
+        Ok(read) => bytes.get(..read).ok_or_else(|| "too many bytes".into()),
         Err(error) => Err(error.to_string().into()),
     }
 }

@@ -14,7 +14,8 @@ use crate::SCHEME;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KiekerTcpWriterConfig {
-    pub(crate) host: Host,
+    pub(crate) host: Box<str>,
+    pub(crate) port: u16,
     /// The time limit of connecting. Default 10 s.
     pub connect_timeout: Duration,
     /// The limits of unconfirmed chunks. Default 64 chunks and 64 MiB.
@@ -31,10 +32,8 @@ impl KiekerTcpWriterConfig {
     /// Returns the defaults for this host and port.
     pub fn new(host: impl Into<Box<str>>, port: u16) -> Self {
         Self {
-            host: Host {
-                name: host.into(),
-                port: Some(port),
-            },
+            host: host.into(),
+            port,
             connect_timeout: Duration::from_secs(10),
             window: WindowLimits::new(non_zero!(64)),
             schema: None,
@@ -62,16 +61,13 @@ impl KiekerTcpWriterConfig {
         uri.finish()?;
         Ok(config)
     }
-
-    pub(crate) fn port(&self) -> u16 {
-        self.host.port.unwrap_or(0)
-    }
 }
 
 /// Shows the endpoint as a URI without settings.
 impl fmt::Display for KiekerTcpWriterConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{SCHEME}://{}", self.host)
+        let (name, port) = (self.host.clone(), Some(self.port));
+        write!(f, "{SCHEME}://{}", Host { name, port })
     }
 }
 

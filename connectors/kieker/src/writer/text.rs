@@ -1,7 +1,7 @@
 //! Writes records as lines of a text log.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
+use std::fmt::{Debug, LowerExp, Write as _};
 
 use baler_common::record::{NO_TIMESTAMP, RecordBatch, RecordRef, ValueRef};
 
@@ -47,13 +47,11 @@ impl TextEncoder {
         missing_timestamp: i64,
         out: &mut String,
     ) -> Result<u64, WriteError> {
-        let class = self.classes.get(record.type_name()).copied();
+        let class = self.classes.get(record.type_name());
+        let class = class.ok_or_else(|| WriteError::Refused("a type is in no table".into()))?;
         let timestamp = record.timestamp().filter(|it| *it != NO_TIMESTAMP);
         let timestamp = timestamp.unwrap_or(missing_timestamp);
-        push(
-            out,
-            format_args!("${};{timestamp}", class.unwrap_or_default()),
-        );
+        push(out, format_args!("${class};{timestamp}"));
         let mut altered = 0_u64;
         for (name, value) in record.fields().values() {
             let strings = push_value(value, out).map_err(|kind| {
@@ -76,8 +74,8 @@ fn push_value(value: ValueRef<'_>, out: &mut String) -> Result<u64, &'static str
     match value {
         ValueRef::Bool(value) => push(out, format_args!("{value}")),
         ValueRef::Signed(value) => push(out, format_args!("{value}")),
-        ValueRef::F32(value) => push_float(f64::from(value), &format!("{value:e}"), out),
-        ValueRef::F64(value) => push_float(value, &format!("{value:e}"), out),
+        ValueRef::F32(value) => push_float(value, out),
+        ValueRef::F64(value) => push_float(value, out),
         ValueRef::Char(';' | '\r' | '\n') => return Err("a separator as a char"),
         ValueRef::Char(value) => out.push(value),
         ValueRef::String(value) => {
@@ -125,48 +123,28 @@ fn push_string(value: &str, out: &mut String) {
     }
 }
 
-/// Appends a number as `Double.toString` and `Float.toString` write it. `shortest` is its shortest
-/// text in Rust's scientific notation.
-fn push_float(value: f64, shortest: &str, out: &mut String) {
-    if !value.is_finite() {
-        out.push_str(match value {
+/// Appends a number as `Double.toString` and `Float.toString` write it.
+fn push_float<T: Copy + Debug + Into<f64> + LowerExp>(value: T, out: &mut String) {
+    let number: f64 = value.into();
+    if !number.is_finite() {
+        out.push_str(match number {
             f64::INFINITY => "Infinity",
             f64::NEG_INFINITY => "-Infinity",
             _ => "NaN",
         });
         return;
     }
-    let magnitude = value.abs();
-    // Java uses plain notation from 0.001 up to, but not including, 10,000,000.
+    let magnitude = number.abs();
+    // Java uses plain notation from 0.001 up to, but not including, 10,000,000. Rust's `{:?}` does
+    // so in a larger range.
     if magnitude == 0.0 || (1e-3..1e7).contains(&magnitude) {
-        push_plain(shortest, out);
+        push(out, format_args!("{value:?}"));
         return;
     }
-    let (digits, exponent) = shortest.split_once('e').unwrap_or((shortest, "0"));
+    let shortest = format!("{value:e}");
+    let (digits, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let fraction = if digits.contains('.') { "" } else { ".0" };
     push(out, format_args!("{digits}{fraction}E{exponent}"));
-}
-
-/// Appends scientific notation with an exponent from -3 to 6 as plain notation.
-fn push_plain(shortest: &str, out: &mut String) {
-    let (digits, exponent) = shortest.split_once('e').unwrap_or((shortest, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let (sign, digits) = match digits.strip_prefix('-') {
-        Some(digits) => ("-", digits),
-        None => ("", digits),
-    };
-    let digits: String = digits.chars().filter(|char| *char != '.').collect();
-    out.push_str(sign);
-    let before = usize::try_from(exponent + 1).unwrap_or(0);
-    if before == 0 {
-        let zeros = usize::try_from(-exponent - 1).unwrap_or(0);
-        push(out, format_args!("0.{}{digits}", "0".repeat(zeros)));
-        return;
-    }
-    let (whole, fraction) = digits.split_at_checked(before).unwrap_or((&digits, ""));
-    let zeros = "0".repeat(before.saturating_sub(digits.len()));
-    let fraction = if fraction.is_empty() { "0" } else { fraction };
-    push(out, format_args!("{whole}{zeros}.{fraction}"));
 }
 
 /// Appends text. Writing to a string cannot fail.

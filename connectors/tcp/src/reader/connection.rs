@@ -105,7 +105,7 @@ async fn converse(
     let silence = silence(hello);
     let limits = config.hello(Role::Receiver).limits.min(hello.limits);
     let proof = if config.has_token() { PROOF_BYTES } else { 0 };
-    let offset = u64::try_from(Hello::BYTES + proof).unwrap_or_default();
+    let offset = to_u64(Hello::BYTES + proof);
     let (mut read, mut write) = tokio::io::split(stream);
     let receiving = Receiving {
         read: &mut read,
@@ -167,11 +167,7 @@ impl Receiving<'_> {
         loop {
             match self.incoming.next(&mut self.buffer) {
                 Ok(Step::Chunk(sequence, meta, bytes)) => {
-                    let limit = self
-                        .connection
-                        .watermark()
-                        .saturating_add(self.window_chunks);
-                    if sequence >= limit {
+                    if sequence >= self.connection.watermark() + self.window_chunks {
                         let chunks = self.window_chunks;
                         return Err(self.broken(ProtocolErrorKind::Window { chunks }));
                     }
@@ -217,7 +213,7 @@ impl Receiving<'_> {
     async fn read_more(&mut self, missing: usize) -> Result<(), End> {
         let held = self.buffer.len();
         let part = missing.min(READ_BYTES);
-        if held + part > READ_BYTES + self.arriving.bytes {
+        while held + part > READ_BYTES + self.arriving.bytes {
             self.connection.note_pause();
             self.state
                 .reserve_part(&mut self.arriving, READ_BYTES)
@@ -230,14 +226,14 @@ impl Receiving<'_> {
             // with the bytes that were sent, and few bytes are copied.
             self.buffer.reserve(missing.min(held).max(READ_BYTES));
         }
-        let most = (READ_BYTES + self.arriving.bytes).saturating_sub(held);
+        let most = READ_BYTES + self.arriving.bytes - held;
         let mut read = (&mut *self.read).take(to_u64(most));
         let reading = read.read_buf(&mut self.buffer);
         let read = if held == 0 && self.incoming.is_between_frames() {
             time::timeout(self.silence, reading).await??
         } else {
-            let frame = u32::try_from(held + missing).unwrap_or(u32::MAX);
-            let all = self.patience + Duration::from_secs(1) * frame / LEAST_BYTES_PER_SECOND;
+            let frame = Duration::from_secs(to_u64(held + missing)) / LEAST_BYTES_PER_SECOND;
+            let all = self.patience + frame;
             let limit = all.saturating_sub(self.spent).min(self.patience);
             let began = Instant::now();
             let read = time::timeout(limit.min(self.silence), reading).await??;

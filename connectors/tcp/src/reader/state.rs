@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use baler_common::number::to_usize;
 use baler_common::transport::{
     ChunkMeta, Damaged, Delivery, Failure, Origin, Received, Settled, Token, Verdict,
 };
@@ -24,6 +25,9 @@ const ARRIVING_SHARE: usize = 4;
 /// The unit of the memory budget, in bytes. A chunk takes one unit more than its bytes, for its
 /// administration.
 const STEP_BYTES: usize = 256;
+
+/// The largest budget, in steps. Small multiples of it fit into 32 bits.
+const MAX_STEPS: u32 = u32::MAX >> 3;
 
 /// The state that the owner of a reader and the thread that serves its connections share.
 #[derive(Debug)]
@@ -140,12 +144,10 @@ impl Pending {
 impl ReaderState {
     pub(super) fn new(config: &TcpConfig) -> Self {
         let steps = config.memory_bytes.get().div_ceil(STEP_BYTES);
-        let budget_steps = u32::try_from(steps).unwrap_or(u32::MAX).min(u32::MAX >> 3);
+        let budget_steps = u32::try_from(steps).unwrap_or(MAX_STEPS).min(MAX_STEPS);
         Self {
             claims: Claims::default(),
-            budget: Arc::new(Semaphore::new(
-                usize::try_from(budget_steps).unwrap_or(usize::MAX >> 3),
-            )),
+            budget: Arc::new(Semaphore::new(to_usize(budget_steps))),
             budget_steps,
             arriving: Arc::new(Semaphore::new(
                 config.memory_bytes.get() / ARRIVING_SHARE / STEP_BYTES,
@@ -166,9 +168,8 @@ impl ReaderState {
     /// Returns the part of the memory that a chunk takes; all of it for a larger chunk.
     fn steps(&self, bytes: usize) -> u32 {
         let steps = bytes.div_ceil(STEP_BYTES) + 1;
-        u32::try_from(steps)
-            .unwrap_or(u32::MAX)
-            .min(self.budget_steps)
+        let all = self.budget_steps;
+        u32::try_from(steps).unwrap_or(all).min(all)
     }
 
     /// Whether there is memory for a chunk at once.
@@ -179,7 +180,7 @@ impl ReaderState {
     /// always accepted.
     pub(super) fn has_room(&self, connection: &Connection, bytes: usize) -> bool {
         let steps = self.steps(bytes);
-        self.has_share(connection, steps) && self.free_steps() >= steps
+        self.has_share(connection, steps) && self.free_steps() >= to_usize(steps)
     }
 
     /// Reserves memory for a chunk as soon as there is enough; first come, first served.
@@ -198,15 +199,15 @@ impl ReaderState {
         }
     }
 
-    fn free_steps(&self) -> u32 {
-        u32::try_from(self.budget.available_permits()).unwrap_or(u32::MAX)
+    fn free_steps(&self) -> usize {
+        self.budget.available_permits()
     }
 
     /// Whether a sender with these additional steps holds no more than it leaves free.
     fn has_share(&self, connection: &Connection, steps: u32) -> bool {
         let held = connection.held();
-        let after = held.saturating_add(steps);
-        held == 0 || after <= self.free_steps().saturating_sub(steps)
+        // The steps count twice: the sender takes them from what it leaves free.
+        held == 0 || to_usize(held + 2 * steps) <= self.free_steps()
     }
 
     /// Reserves memory for the next bytes of a chunk that has arrived in part.
@@ -215,7 +216,7 @@ impl ReaderState {
     /// goes on, so that they cannot wait for each other for ever.
     pub(super) async fn reserve_part(&self, arriving: &mut Arriving, bytes: usize) {
         if arriving.beyond.is_none() {
-            let steps = u32::try_from(bytes.div_ceil(STEP_BYTES)).unwrap_or(u32::MAX >> 3);
+            let steps = u32::try_from(bytes.div_ceil(STEP_BYTES)).unwrap_or(MAX_STEPS);
             tokio::select! {
                 biased;
                 Ok(more) = Arc::clone(&self.arriving).acquire_many_owned(steps) => {

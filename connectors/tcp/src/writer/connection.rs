@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{ErrorKind, IoSlice};
 use std::time::{Duration, Instant};
 
+use baler_common::number::to_u64;
 use baler_common::transport::Failure;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader, ReadHalf, WriteHalf};
 use tokio::{runtime, time};
@@ -85,7 +86,7 @@ async fn receive(
     state: &ConnectionState,
     silence: Duration,
 ) -> Failure {
-    let mut offset = u64::try_from(Hello::BYTES).unwrap_or_default();
+    let mut offset = to_u64(Hello::BYTES);
     let mut frame = [0; FrameHeader::BYTES];
     // Acknowledgements are counts: room for 146 of them is ample.
     let mut read = BufReader::with_capacity(4096, read);
@@ -114,7 +115,7 @@ async fn receive(
             Ok(None) => return Failure::retry("read from", "the receiver is closing"),
             Err(kind) => return broken(kind),
         }
-        offset = offset.wrapping_add(u64::try_from(frame.len()).unwrap_or_default());
+        offset += to_u64(frame.len());
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use baler_common::number::to_u64;
 use baler_common::transport::{Chunk, Failure, Outcome, WriterState};
 use tokio::sync::Notify;
 
@@ -88,8 +89,7 @@ impl ConnectionState {
     pub(super) fn acknowledge(&self, settled: u64) -> Result<bool, (u64, u64)> {
         let mut state = self.writer.lock();
         let low = state.medium.acknowledged;
-        let unacknowledged = u64::try_from(state.window.len() - state.queue.len());
-        let high = low.saturating_add(unacknowledged.unwrap_or(u64::MAX));
+        let high = low + to_u64(state.window.len() - state.queue.len());
         if !(low..=high).contains(&settled) {
             return Err((low, high));
         }

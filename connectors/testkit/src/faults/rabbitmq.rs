@@ -170,7 +170,7 @@ impl RabbitMqNode {
         within(START, "RabbitMQ starts", || {
             if let Ok(Some(status)) = script.try_wait() {
                 let output = fs::read_to_string(self.folder.join("output"));
-                let output = output.unwrap_or_default();
+                let output = output.unwrap_or_else(|error| error.to_string());
                 let message = format!("RabbitMQ ended with {status}: {output}");
                 return Err(FaultError::Failed(message.into()));
             }
@@ -213,8 +213,8 @@ impl RabbitMqNode {
         within(STOP, "RabbitMQ ends", || {
             // A killed node may wait, as a zombie, for the script. It is a zombie when its first
             // thread has ended; its port is closed with the last thread.
-            let status = fs::read_to_string(process.join("stat")).unwrap_or_default();
-            let ended = status.is_empty() || status.contains(") Z ");
+            let status = fs::read_to_string(process.join("stat")).ok();
+            let ended = status.is_none_or(|it| it.contains(") Z "));
             Ok((ended && !self.listens()).then_some(()))
         })?;
         fs::remove_file(self.folder.join("pid")).ok();

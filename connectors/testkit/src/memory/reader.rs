@@ -85,14 +85,14 @@ impl ChunkReader for MemoryReader {
             if let Some(received) = self.look(&mut state) {
                 return Ok(received);
             }
-            let left = by.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let now = Instant::now();
+            if now >= by {
                 return Ok(Received::Idle);
             }
             state = self
                 .shared
                 .changed
-                .wait_timeout(state, left)
+                .wait_timeout(state, by - now)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }

@@ -99,8 +99,8 @@ impl ChunkWriter for MemoryWriter {
             let writer = state.writers.get(&self.id);
             let unconfirmed = writer.map(|writer| &writer.unconfirmed);
             let done = report.error.is_some() || unconfirmed.is_none_or(|left| left.is_empty());
-            let left = by.saturating_duration_since(Instant::now());
-            if done || left.is_zero() {
+            let now = Instant::now();
+            if done || now >= by {
                 report.unconfirmed = unconfirmed.into_iter().flat_map(Window::tickets).collect();
                 return report;
             }
@@ -109,7 +109,7 @@ impl ChunkWriter for MemoryWriter {
                 drop(
                     self.shared
                         .changed
-                        .wait_timeout(state, left)
+                        .wait_timeout(state, by - now)
                         .unwrap_or_else(PoisonError::into_inner),
                 );
             }

@@ -14,6 +14,7 @@
 
 use std::sync::PoisonError;
 
+use baler_common::number::to_usize;
 use baler_common::record::timing::LogLinear;
 
 use crate::clock::{is_in_ticks, nanoseconds_a_tick, tag_of};
@@ -96,10 +97,11 @@ impl CallTotals {
         if taken.count == 0 {
             return self;
         }
-        self.count = self.count.saturating_sub(taken.count);
-        self.sum = self.sum.saturating_sub(taken.sum);
+        // Sums wrap, as in `count_call`.
+        self.count = self.count.wrapping_sub(taken.count);
+        self.sum = self.sum.wrapping_sub(taken.sum);
         for (bucket, taken) in self.buckets.iter_mut().zip(&taken.buckets) {
-            *bucket = bucket.saturating_sub(*taken);
+            *bucket = bucket.wrapping_sub(*taken);
         }
         if self.count == 1 {
             self.min = self.sum;
@@ -116,7 +118,7 @@ impl CallTotals {
         let mut buckets = vec![0_u64; LogLinear::BUCKETS];
         for (bucket, calls) in self.buckets.iter().enumerate() {
             if let Some(sum) = buckets.get_mut(log_linear(bucket)) {
-                *sum = sum.saturating_add(*calls);
+                *sum += *calls;
             }
         }
         self.buckets = buckets;
@@ -365,7 +367,7 @@ const LONGEST: u64 = 1 << (FRACTION - 1);
 /// [`LogLinear`](baler_common::record::timing::LogLinear), see [`log_linear`].
 #[inline(always)]
 fn bucket_of(nanoseconds: f64) -> usize {
-    let bits = usize::try_from(nanoseconds.to_bits() >> 48).unwrap_or(0);
+    let bits = to_usize(nanoseconds.to_bits() >> 48);
     // Shows the compiler that this bucket exists.
     bits % BUCKETS
 }
@@ -379,8 +381,8 @@ fn log_linear(bucket: usize) -> usize {
         return 0;
     }
     match exponent.checked_sub(4) {
-        Some(above) => (above << 4).saturating_add(leading),
-        None => leading >> (4_usize.saturating_sub(exponent)),
+        Some(above) => (above << 4) + leading,
+        None => leading >> (4 - exponent),
     }
 }
 

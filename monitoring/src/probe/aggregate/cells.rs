@@ -131,7 +131,7 @@ impl CellsHold {
             }
             std::mem::forget(mine);
         };
-        THREAD_CELLS.try_with(forget).unwrap_or_default();
+        THREAD_CELLS.try_with(forget).ok();
     }
 }
 

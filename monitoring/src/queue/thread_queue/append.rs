@@ -12,7 +12,7 @@ use super::super::set::QueueSet;
 use super::super::sync::MutexGuard;
 use super::state::QueueState;
 use super::{Outcome, Pushed, ThreadQueue};
-use crate::clock::monotonic;
+use crate::clock;
 
 /// How long a blocked thread waits before it checks again whether room can still be made.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -148,7 +148,7 @@ impl ThreadQueue {
                     if state.closed {
                         return None;
                     }
-                    state.waiting = state.waiting.saturating_sub(1);
+                    state.waiting -= 1;
                     if !evicted {
                         break;
                     }
@@ -170,7 +170,7 @@ impl ThreadQueue {
                     if state.closed {
                         return None;
                     }
-                    state.waiting = state.waiting.saturating_sub(1);
+                    state.waiting -= 1;
                 }
             }
         }
@@ -204,7 +204,7 @@ impl ThreadQueue {
                 if taken >= mark {
                     return None;
                 }
-                let rows = end.rows.saturating_sub(front.read.rows);
+                let rows = end.rows - front.read.rows;
                 let from = std::mem::replace(&mut front.read, end);
                 let part = BlockPart {
                     block: Arc::clone(&front.block),
@@ -242,12 +242,11 @@ fn time_left(overflow: Overflow, deadline: &mut Option<Instant>) -> Duration {
     let Overflow::BlockTimeout(timeout) = overflow else {
         return Duration::MAX;
     };
-    let now = monotonic();
     match deadline {
-        Some(deadline) => deadline.saturating_duration_since(now),
+        Some(deadline) => clock::time_left(*deadline),
         None => {
             // A deadline beyond the range of an instant is as good as none.
-            *deadline = now.checked_add(timeout);
+            *deadline = clock::monotonic().checked_add(timeout);
             timeout
         }
     }

@@ -124,8 +124,8 @@ impl QueueState {
     /// The position of the oldest block that is neither being read nor filled.
     pub(super) fn evictable(&self) -> Option<usize> {
         let first = usize::from(self.is_claimed);
-        let end = self.blocks.len().saturating_sub(usize::from(self.is_open));
-        (first < end).then_some(first)
+        let open = usize::from(self.is_open);
+        (first + open < self.blocks.len()).then_some(first)
     }
 
     /// Evicts the oldest block that may be evicted, and counts its records as lost.

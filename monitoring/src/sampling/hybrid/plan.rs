@@ -143,7 +143,7 @@ impl Plan {
             is_frequent: true,
             ..Operation::default()
         });
-        self.operations.len().saturating_sub(1)
+        self.operations.len() - 1
     }
 
     /// Adds calls of an operation in the slice that ends.
@@ -217,7 +217,7 @@ impl Plan {
         may_record: impl Fn(&str) -> bool,
     ) -> Vec<PartTimeRecord> {
         let period = mem::take(&mut self.period);
-        let was_on = period.time.saturating_sub(period.off).as_nanos() as f64;
+        let was_on = (period.time - period.off).as_nanos() as f64;
         let share_of_bursts = period.in_bursts.as_nanos() as f64 / was_on.max(1.0);
         let mut records = Vec::new();
         for operation in &mut self.operations {
@@ -261,7 +261,7 @@ impl Plan {
             let is_hot = left > 0 && operation.heat > 0.0 && operation.heat >= least;
             let record = &mut operation.record;
             record.is_recorded = is_hot && may_record(&record.operation_signature);
-            left = left.saturating_sub(record.is_recorded.into());
+            left -= usize::from(record.is_recorded);
         }
 
         self.most = self.budget * period.cpu;

@@ -62,7 +62,7 @@ impl ColumnDecoder<'_> {
             FieldType::Char => self.chars(cursor, count)?,
             FieldType::String => Column::String(self.string_ids(cursor, count)?),
             FieldType::Enum(enum_type) => {
-                let largest = to_u64(enum_type.variants().len()).saturating_sub(1);
+                let largest = to_u64(enum_type.variants().len()) - 1;
                 Column::Enum(
                     self.ints
                         .narrow(cursor, count, largest, "a column of variants")?,

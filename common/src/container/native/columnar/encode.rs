@@ -5,7 +5,7 @@ use super::ints::{IntEncoder, Sign, lengths, write_reference};
 use super::strings::StringEncoder;
 use super::{BYTES_PLAIN, types};
 use crate::container::varint::{self, prefixed_by_length};
-use crate::number::to_u64;
+use crate::number::{to_u64, to_usize};
 use crate::record::{Column, FieldType, OptionalColumn, RecordBatch, Table};
 
 /// The approximate bytes of a row.
@@ -67,13 +67,9 @@ impl Encoder {
             number
         }));
         let positions = &self.positions;
-        let order = batch.order.iter().map(|table| {
-            let index = usize::try_from(*table).ok();
-            index
-                .and_then(|index| positions.get(index))
-                .copied()
-                .unwrap_or(0)
-        });
+        // The order names tables of the batch only.
+        let order = batch.order.iter();
+        let order = order.filter_map(|table| positions.get(to_usize(*table)).copied());
         self.ints.write(order, Sign::Unsigned, out);
     }
 

@@ -52,38 +52,46 @@ fn well_known_number(of: &Schema) -> Option<u64> {
 /// once for many chunks.
 #[derive(Debug, Default)]
 pub(super) struct Written {
-    /// The bytes of all schemas, joined, and the end of each.
-    bytes: Vec<u8>,
-    schemas: Vec<(Arc<Schema>, usize)>,
-    /// The number of each type, if it is well-known.
-    numbers: Vec<Option<u64>>,
+    types: Vec<WrittenType>,
+}
+
+#[derive(Debug)]
+struct WrittenType {
+    schema: Arc<Schema>,
+    bytes: Box<[u8]>,
+    /// Its number, if it is well-known.
+    number: Option<u64>,
 }
 
 impl Written {
     /// Appends a schema: by number if it is well-known, in full otherwise.
     pub(super) fn write(&mut self, schema: &Arc<Schema>, out: &mut Vec<u8>) {
-        let is_it = |(known, _): &(Arc<Schema>, usize)| Arc::ptr_eq(known, schema);
-        let position = self.schemas.iter().position(is_it).unwrap_or_else(|| {
-            if self.schemas.len() >= MOST_WRITTEN {
-                self.schemas.clear();
-                self.bytes.clear();
-                self.numbers.clear();
-            }
-            self.numbers.push(write(schema, &mut self.bytes));
-            self.schemas.push((Arc::clone(schema), self.bytes.len()));
-            self.schemas.len() - 1
+        if let Some(known) = self.find(schema) {
+            out.extend_from_slice(&known.bytes);
+            return;
+        }
+        let mut bytes = Vec::new();
+        let number = write(schema, &mut bytes);
+        out.extend_from_slice(&bytes);
+        if self.types.len() >= MOST_WRITTEN {
+            self.types.clear();
+        }
+        self.types.push(WrittenType {
+            schema: Arc::clone(schema),
+            bytes: bytes.into(),
+            number,
         });
-        let end = |position: usize| self.schemas.get(position).map(|(_, end)| *end);
-        let start = position.checked_sub(1).and_then(end).unwrap_or(0);
-        let bytes = end(position).and_then(|end| self.bytes.get(start..end));
-        out.extend_from_slice(bytes.unwrap_or_default());
+    }
+
+    fn find(&self, schema: &Arc<Schema>) -> Option<&WrittenType> {
+        self.types
+            .iter()
+            .find(|known| Arc::ptr_eq(&known.schema, schema))
     }
 
     /// The number of a well-known type that was written.
     pub(super) fn number(&self, schema: &Arc<Schema>) -> Option<u64> {
-        let known = self.schemas.iter().zip(&self.numbers);
-        let mut known = known.filter(|((known, _), _)| Arc::ptr_eq(known, schema));
-        *known.next()?.1
+        self.find(schema)?.number
     }
 }
 

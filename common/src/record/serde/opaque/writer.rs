@@ -3,6 +3,7 @@
 use ::serde::ser::{self, Serialize, Serializer};
 
 use super::{MAX_NESTING, VERSION, tag};
+use crate::number::to_u64;
 use crate::record::MAX_DEPTH;
 use crate::record::serde::error::SerdeError;
 
@@ -42,8 +43,7 @@ impl<'a> Writer<'a> {
 
     fn bytes(&mut self, tag: u8, bytes: &[u8]) {
         self.tag(tag);
-        // A length always fits into 128 bits.
-        self.varint(u128::try_from(bytes.len()).unwrap_or_default());
+        self.varint(to_u64(bytes.len()).into());
         self.out.extend_from_slice(bytes);
     }
 

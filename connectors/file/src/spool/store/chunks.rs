@@ -32,9 +32,7 @@ impl Store {
         match writer.reopen(now + OPEN_TIMEOUT) {
             Ok(()) => {
                 self.failed_until = None;
-                let damaged = self
-                    .damaged_before
-                    .saturating_add(writer.counts().damaged_pieces);
+                let damaged = self.damaged_before + writer.counts().damaged_pieces;
                 self.watch.update(|status| {
                     status.damaged_pieces = status.damaged_pieces.max(damaged);
                 });
@@ -184,9 +182,9 @@ impl Store {
             Ok(Received::Chunk(delivery)) => {
                 self.unreadable = false;
                 if delivery.redelivered {
-                    take(&mut self.again, 1);
+                    self.again -= 1;
                 } else if self.readable > 0 {
-                    take(&mut self.readable, 1);
+                    self.readable -= 1;
                 } else {
                     let records = delivery.meta.map_or(0, |meta| u64::from(meta.records));
                     let bytes = delivery.bytes.len();

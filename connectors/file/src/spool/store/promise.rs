@@ -56,8 +56,8 @@ impl PromiseFile {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
         let file = options.open(path)?;
-        let text = io::read_to_string(&file).unwrap_or_default();
-        let stored = Promise::decode(&text);
+        let text = io::read_to_string(&file).ok();
+        let stored = text.and_then(|text| Promise::decode(&text));
         Ok(Self { file, stored })
     }
 

@@ -22,7 +22,7 @@ impl Worker {
             // the chunks of a sender that is never idle would always go through the disk.
             Medium::Open(_) => self.store.has_front() || self.next.is_some(),
             Medium::Away | Medium::Closed(..) => {
-                let lasts = |since| now.saturating_duration_since(since) >= self.config.spool_after;
+                let lasts = |since| now.duration_since(since) >= self.config.spool_after;
                 self.store.has_front()
                     || self.store.is_writing()
                     || self.away_since.is_some_and(lasts)

@@ -45,12 +45,12 @@ impl Worker {
         let is_blocked = inner.stats().blocked;
         self.blocked_since = is_blocked.then(|| self.blocked_since.unwrap_or(now));
         let Some(since) = self.blocked_since else {
-            let stalls = now.saturating_duration_since(self.progress) >= self.config.stall_after;
+            let stalls = now.duration_since(self.progress) >= self.config.stall_after;
             return stalls.then_some((self.progress, "it confirms nothing of what it has"));
         };
         // Chunks on disk can wait there.
         let waits = self.drained && !self.state.lock().pending.is_empty();
-        let lasts = now.saturating_duration_since(since) >= self.config.spool_after;
+        let lasts = now.duration_since(since) >= self.config.spool_after;
         (waits && lasts).then_some((since, "it asks to wait"))
     }
 
@@ -259,6 +259,7 @@ impl Worker {
             let concluded = outcomes.into_iter().map(|it| state.conclude(it));
             concluded.filter(|it| *it).count()
         });
+        // When the disk fails, the offers begin anew, and chunks that it has may be reported later.
         self.offered = self.offered.saturating_sub(concluded);
     }
 

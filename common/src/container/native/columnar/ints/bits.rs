@@ -13,8 +13,8 @@ pub(super) const fn width(number: u64) -> u32 {
 /// How many bytes `count` numbers of this width take.
 pub(super) fn packed_bytes(count: usize, width: u32) -> usize {
     let width = to_usize(width);
-    // Eight numbers take `width` bytes, so this does not overflow.
-    (count / 8).saturating_mul(width) + (count % 8 * width).div_ceil(8)
+    // This does not overflow: eight numbers take `width` bytes here, and 64 bytes in memory.
+    count / 8 * width + (count % 8 * width).div_ceil(8)
 }
 
 /// The bytes from which eight numbers of any width are read, plus the bytes beyond them in the last
@@ -46,8 +46,9 @@ pub(super) fn pack(numbers: &[u64], width: u32, out: &mut Vec<u8>) {
     let end = start + packed_bytes(numbers.len(), width);
     // Eight numbers are written in whole words; the bytes beyond them are overwritten or cut off.
     out.resize(end + WINDOW, 0);
-    let to = out.get_mut(start..).unwrap_or_default();
-    by_width!(width, pack_all(numbers, to));
+    if let Some(to) = out.get_mut(start..) {
+        by_width!(width, pack_all(numbers, to));
+    }
     out.truncate(end);
 }
 
@@ -62,7 +63,8 @@ fn pack_all<const W: usize>(numbers: &[u64], mut to: &mut [u8]) {
         for (to, word) in to.chunks_exact_mut(8).zip(words).take(W.div_ceil(8)) {
             to.copy_from_slice(&word.to_le_bytes());
         }
-        to = std::mem::take(&mut to).get_mut(W..).unwrap_or_default();
+        let Some(behind) = to.get_mut(W..) else { break };
+        to = behind;
     }
 }
 
@@ -96,10 +98,10 @@ pub(super) fn unpack(packed: &[u8], width: u32, base: u64, out: &mut [u64]) {
 
 fn unpack_all<const W: usize>(mut packed: &[u8], base: u64, out: &mut [u64]) {
     let mut eights = out.chunks_exact_mut(8);
-    while let Some(window) = packed.first_chunk() {
+    while let (Some(window), Some(behind)) = (packed.first_chunk(), packed.get(W..)) {
         let Some(to) = eights.next() else { break };
         to.copy_from_slice(&unpack_eight::<W>(window, base));
-        packed = packed.get(W..).unwrap_or_default();
+        packed = behind;
     }
     // Near the end, words reach beyond it. Zeros follow there.
     let mut end = [0; 3 * WINDOW];
@@ -109,7 +111,9 @@ fn unpack_all<const W: usize>(mut packed: &[u8], base: u64, out: &mut [u64]) {
     let mut packed = end.as_slice();
     let mut next = || {
         let window = packed.first_chunk().unwrap_or(&[0; WINDOW]);
-        packed = packed.get(W..).unwrap_or_default();
+        if let Some(behind) = packed.get(W..) {
+            packed = behind;
+        }
         unpack_eight::<W>(window, base)
     };
     for to in eights.by_ref() {

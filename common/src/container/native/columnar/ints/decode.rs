@@ -126,9 +126,10 @@ impl<'a> IntDecoder<'a> {
         scope: Scope<'_>,
         reading: &'static str,
     ) -> Result<&[u64], DecodeError> {
-        let more = count.saturating_sub(self.lanes_charged);
+        let charged = self.lanes_charged.max(count);
+        let more = charged - self.lanes_charged;
         self.charge(cursor, more, size_of::<u64>(), reading)?;
-        self.lanes_charged += more;
+        self.lanes_charged = charged;
         let mut integers = std::mem::take(self.integers);
         integers.resize(integers.len().max(count), 0);
         let out = integers.get_mut(..count).unwrap_or_default();
@@ -292,7 +293,7 @@ impl<'a> IntDecoder<'a> {
         let at = payload.clone();
         let count = out.len();
         let runs = payload.count(count, reading)?;
-        self.charge(&at, runs.saturating_mul(2), size_of::<u64>(), reading)?;
+        self.charge(&at, 2 * runs, size_of::<u64>(), reading)?;
         self.part(0, payload, runs, sign, reading)?;
         self.part(1, payload, runs, Sign::Unsigned, reading)?;
         let [values, repeats] = &*self.parts;
@@ -300,19 +301,17 @@ impl<'a> IntDecoder<'a> {
             let (declared, found) = (to_u64(count), to_u64(found));
             at.error(reading, DecodeErrorKind::Length { declared, found })
         };
-        let mut rest = out;
+        let mut done = 0_usize;
         for (integer, repeat) in values.iter().zip(repeats) {
-            let run = to_usize(*repeat).saturating_add(1);
-            let done = count - rest.len();
-            let (integers, behind) = rest
-                .split_at_mut_checked(run)
-                .ok_or_else(|| wrong_length(done.saturating_add(run)))?;
-            integers.fill(*integer);
-            rest = behind;
+            // No column reaches as far as a sum that is too large.
+            let end = done.saturating_add(to_usize(*repeat)).saturating_add(1);
+            let integers = out.get_mut(done..end);
+            integers.ok_or_else(|| wrong_length(end))?.fill(*integer);
+            done = end;
         }
-        match rest {
-            [] => Ok(()),
-            _ => Err(wrong_length(count - rest.len())),
+        match done == count {
+            true => Ok(()),
+            false => Err(wrong_length(done)),
         }
     }
 
@@ -355,7 +354,7 @@ impl<'a> IntDecoder<'a> {
         if large == 0 {
             return Err(invalid(&at, 0, reading));
         }
-        self.charge(&at, large.saturating_mul(2), size_of::<u64>(), reading)?;
+        self.charge(&at, 2 * large, size_of::<u64>(), reading)?;
         self.part(0, payload, large, Sign::Unsigned, reading)?;
         self.part(1, payload, large, Sign::Unsigned, reading)?;
         let [gaps, highs] = &*self.parts;
@@ -365,7 +364,7 @@ impl<'a> IntDecoder<'a> {
             let number = numbers.get_mut(place);
             let number = number.ok_or_else(|| invalid(&at, *gap, reading))?;
             *number = number.wrapping_add(high.checked_shl(bits).unwrap_or(0));
-            place = place.saturating_add(1);
+            place += 1;
         }
         Ok(())
     }
@@ -475,10 +474,10 @@ fn read_fixed(
 ) -> Result<(), DecodeError> {
     let at = payload.clone();
     let bytes = payload.u8(reading)?;
-    let fixed = payload.take(out.len().saturating_mul(bytes.into()), reading)?;
     if !matches!(bytes, 1 | 2 | 4 | 8) {
         return Err(invalid(&at, bytes.into(), reading));
     }
+    let fixed = payload.take(out.len() * usize::from(bytes), reading)?;
     let bits = 8 * u32::from(bytes);
     unpack(fixed, bits, 0, out);
     if sign == Sign::Signed {

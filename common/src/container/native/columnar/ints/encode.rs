@@ -69,8 +69,8 @@ struct Choice {
 impl Choice {
     /// Whether a column of these sizes takes hardly more bytes an integer.
     fn is_as_short(self, integers: usize, bytes: usize) -> bool {
-        let bytes = bytes.saturating_sub(bytes / 8);
-        bytes.saturating_mul(self.integers) <= self.bytes.saturating_mul(integers)
+        let bytes = to_u64(bytes - bytes / 8);
+        bytes * to_u64(self.integers) <= to_u64(self.bytes) * to_u64(integers)
     }
 }
 
@@ -96,7 +96,7 @@ impl IntEncoder {
             Some(integer) => write_constant(integer, sign, out),
             None if !own.is_empty() => {
                 let columns = self.choices.get(table).and_then(|it| it.get(column));
-                let before = columns.copied().unwrap_or_default();
+                let before = columns.copied().filter(|before| before.chunks > 0);
                 let choice = self.write_column(&own, before, sign, out);
                 self.remember(table, column, choice);
             }
@@ -126,18 +126,19 @@ impl IntEncoder {
         }
     }
 
-    /// Appends a column as in the last chunk, or in its shortest layout.
+    /// Appends a column as in the last chunk, if that choice holds, or in its shortest layout.
     fn write_column(
         &mut self,
         integers: &[u64],
-        before: Choice,
+        before: Option<Choice>,
         sign: Sign,
         out: &mut Vec<u8>,
     ) -> Choice {
         let start = out.len();
-        if let Some(chunks) = before.chunks.checked_sub(1) {
+        if let Some(before) = before {
             let is_written = self.write_as_before(integers, before, sign, out);
             if is_written && before.is_as_short(integers.len(), out.len() - start) {
+                let chunks = before.chunks - 1;
                 return Choice { chunks, ..before };
             }
             out.truncate(start);
@@ -360,7 +361,7 @@ impl IntEncoder {
         out: &mut Vec<u8>,
     ) -> bool {
         // Positions must be narrower by two bits; otherwise the entries take the saved bytes.
-        let most = 1_usize.checked_shl(bits.saturating_sub(2));
+        let most = 1_usize.checked_shl(bits.max(2) - 2);
         let most = most
             .unwrap_or(MAX_ENTRIES)
             .min(MAX_ENTRIES)

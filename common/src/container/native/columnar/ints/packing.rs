@@ -67,7 +67,7 @@ impl Stats {
         };
         let half = integers.len() / 2;
         let pairs = integers.iter().zip(integers.iter().skip(1));
-        let far = integers.get(half..).unwrap_or_default();
+        let (_, far) = integers.split_at(half);
         let sample = pairs.zip(far).take(half);
         let (mut sampled, mut equal, mut far_bits, mut near_bits) = (0, 0, 0, 0);
         let step = half.div_ceil(SAMPLED_PAIRS).max(1);
@@ -176,7 +176,10 @@ impl Packing {
         let widest = self.span.bits;
         let smallest = self.span.smallest;
         let is_delta = self.first.is_some();
-        let others = integers.get(usize::from(is_delta)..).unwrap_or_default();
+        let others = match integers {
+            [_, others @ ..] if is_delta => others,
+            all => all,
+        };
         let step = others.len().div_ceil(SAMPLE).max(1);
         let mut counts = [0_u64; 65];
         for (before, integer) in integers.iter().zip(others).step_by(step) {
@@ -191,22 +194,24 @@ impl Packing {
             *count = (*count).max(1);
         }
         let total: u64 = counts.iter().sum();
-        let head_bits = (PATCHES_HEAD_BITS * total)
-            .checked_div(to_u64(others.len()))
-            .unwrap_or(0);
+        let head_bits = PATCHES_HEAD_BITS * total / to_u64(others.len().max(1));
         let (mut best, mut best_bits) = (total * u64::from(widest), None);
         let mut above = 0;
         for bits in (1..widest).rev() {
-            let count = counts.get(to_usize(u64::from(bits) + 1));
-            above += count.copied().unwrap_or(0);
+            if let Some(count) = counts.get(to_usize(bits + 1)) {
+                above += *count;
+            }
             if above > total / MOST_PATCHED {
                 break;
             }
-            let mean_gap = total.checked_div(above).unwrap_or(0);
+            if above == 0 {
+                continue;
+            }
+            let mean_gap = total / above;
             let gap_bits = u64::from(width(mean_gap)) + GAP_MARGIN_BITS;
             let patches = above * (u64::from(widest - bits) + gap_bits) + head_bits;
             let cost = total * u64::from(bits) + patches;
-            if above > 0 && cost < best {
+            if cost < best {
                 (best, best_bits) = (cost, Some(bits));
             }
         }

@@ -1,6 +1,8 @@
 //! Numbers that are multiples of a step above the same rest, such as the times of a clock that
 //! ticks rarely. The step is divided out.
 
+use std::num::NonZeroU64;
+
 use super::Sign;
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
@@ -15,7 +17,7 @@ const LEAST_BITS: u32 = 4;
 /// A step of at least 2, and the remainder of each integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Step {
-    step: u64,
+    step: NonZeroU64,
     rest: u64,
 }
 
@@ -54,7 +56,8 @@ impl Step {
             Sign::Signed => i128::from(smallest as i64),
             Sign::Unsigned => i128::from(smallest),
         };
-        let rest = u64::try_from(number.rem_euclid(i128::from(step))).ok()?;
+        let step = NonZeroU64::new(step)?;
+        let rest = u64::try_from(number.rem_euclid(step.get().into())).ok()?;
         Some(Self { step, rest })
     }
 
@@ -66,31 +69,30 @@ impl Step {
         sign: Sign,
         multiples: &mut Vec<u64>,
     ) {
-        let quotient = |number: i128| (number - i128::from(self.rest)) / i128::from(self.step);
+        let number = smallest as i64;
+        // The rest is not negative, so the quotient of a negative number is rounded down.
         let least = match sign {
-            Sign::Signed => quotient((smallest as i64).into()),
-            Sign::Unsigned => quotient(smallest.into()),
+            Sign::Signed if number < 0 => {
+                let quotient = number.unsigned_abs().div_ceil(self.step.get());
+                quotient.wrapping_neg()
+            }
+            Sign::Signed | Sign::Unsigned => smallest / self.step,
         };
-        // A quotient has no more bits than the integer.
-        let least = i64::try_from(least).unwrap_or(i64::MAX) as u64;
-        let above = |integer: &u64| integer.wrapping_sub(smallest).checked_div(self.step);
+        let above = |integer: &u64| integer.wrapping_sub(smallest) / self.step;
         multiples.clear();
-        multiples.extend(
-            integers
-                .iter()
-                .map(|it| least.wrapping_add(above(it).unwrap_or(0))),
-        );
+        multiples.extend(integers.iter().map(|it| least.wrapping_add(above(it))));
     }
 
     /// Turns multiples into integers.
     pub(super) fn multiply(self, integers: &mut [u64]) {
+        let step = self.step.get();
         for integer in integers {
-            *integer = integer.wrapping_mul(self.step).wrapping_add(self.rest);
+            *integer = integer.wrapping_mul(step).wrapping_add(self.rest);
         }
     }
 
     pub(super) fn write(self, out: &mut Vec<u8>) {
-        varint::write(out, self.step);
+        varint::write(out, self.step.get());
         varint::write(out, self.rest);
     }
 
@@ -99,13 +101,12 @@ impl Step {
         reading: &'static str,
     ) -> Result<Self, DecodeError> {
         let at = payload.clone();
-        let step = payload.varint(reading)?;
-        if step < 2 {
-            return Err(at.error(reading, DecodeErrorKind::Invalid { found: step }));
-        }
+        let found = payload.varint(reading)?;
+        let step = NonZeroU64::new(found).filter(|step| step.get() >= 2);
+        let step = step.ok_or_else(|| at.error(reading, DecodeErrorKind::Invalid { found }))?;
         let at = payload.clone();
         let rest = payload.varint(reading)?;
-        if rest >= step {
+        if rest >= step.get() {
             return Err(at.error(reading, DecodeErrorKind::Invalid { found: rest }));
         }
         Ok(Self { step, rest })

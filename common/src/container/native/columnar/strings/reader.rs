@@ -30,12 +30,10 @@ pub(super) fn read(
         words: Vec::new(),
         reading,
     };
-    let mut ends = vec![0; count];
-    for done in 0..count {
-        reader.string(cursor, ends.get(..done).unwrap_or_default())?;
-        if let Some(end) = ends.get_mut(done) {
-            *end = short(reader.text.len());
-        }
+    let mut ends = Vec::with_capacity(count);
+    for _ in 0..count {
+        reader.string(cursor, &ends)?;
+        ends.push(short(reader.text.len()));
     }
     let text = reader.text;
     if text.len() != bytes {
@@ -65,18 +63,21 @@ impl StringReader {
         let head = cursor.varint(self.reading)?;
         if head == HEX {
             let packed = cursor.section(self.reading)?.take_rest();
-            let digits = packed.len().saturating_mul(2);
+            let digits = 2 * packed.len();
             self.check_room(&at, digits)?;
             let from = self.text.len();
             self.text.resize(from + digits, 0);
-            unpack_hex(packed, self.text.get_mut(from..).unwrap_or_default());
+            if let Some(text) = self.text.get_mut(from..) {
+                unpack_hex(packed, text);
+            }
             return Ok(());
         }
         if head == RAW {
             let raw = cursor.section(self.reading)?.take_rest();
             return self.add(&at, raw);
         }
-        let shared = head.saturating_sub(WORDS);
+        // The heads below are `HEX` and `RAW`.
+        let shared = head - WORDS;
         if shared > 0 {
             let distance = cursor.varint(self.reading)?;
             let (from, _) = earlier(ends, distance)

@@ -65,14 +65,16 @@ impl Writer {
     ) -> bool {
         self.begin(strings.len());
         let all_repeat = strings.len() <= records / 4;
-        let keys = strings.keys().unwrap_or_default();
+        let keys = strings.keys();
         let text = strings.text().as_bytes();
         let start = out.len();
         varint::write(out, to_u64(text.len()));
         let mut from = 0;
         for (number, end) in (0..).zip(strings.ends()) {
             let to = to_usize(*end);
-            let string = text.get(from..to).unwrap_or_default();
+            let Some(string) = text.get(from..to) else {
+                return false;
+            };
             from = to;
             let at = to_usize(number);
             let key = keys.get(at).copied();
@@ -133,7 +135,9 @@ impl Writer {
     /// many numbered words.
     fn write_words(&mut self, number: u32, cut: Cut, out: &mut Vec<u8>) -> bool {
         let cuts = &mut self.cuts;
-        let steps = cuts.steps.get(cut.from..cut.to).unwrap_or_default();
+        let Some(steps) = cuts.steps.get(cut.from..cut.to) else {
+            return false;
+        };
         let (mut shared_words, mut shared_bytes, mut distance) = (0, 0, 0);
         for (words, step) in (1..).zip(steps) {
             if let Some(beginning) = cuts.beginnings.get_mut(step.beginning) {
@@ -144,10 +148,10 @@ impl Writer {
                 (beginning.chunk, beginning.string) = (self.chunk, number);
             }
         }
-        let steps = steps.get(shared_words..).unwrap_or_default();
-        if to_usize(self.numbered) + steps.len() > MAX_NUMBERED {
-            return false;
-        }
+        let steps = match steps.get(shared_words..) {
+            Some(steps) if to_usize(self.numbered) + steps.len() <= MAX_NUMBERED => steps,
+            _ => return false,
+        };
         varint::write(out, WORDS + to_u64(shared_bytes));
         if shared_words > 0 {
             varint::write(out, distance.into());
@@ -180,7 +184,7 @@ fn write_hex(string: &[u8], out: &mut Vec<u8>) -> bool {
     varint::write(out, to_u64(string.len() / 2));
     let from = out.len();
     out.resize(from + string.len() / 2, 0);
-    let is_hex = pack_hex(string, out.get_mut(from..).unwrap_or_default());
+    let is_hex = out.get_mut(from..).is_some_and(|to| pack_hex(string, to));
     if !is_hex {
         out.truncate(start);
     }
