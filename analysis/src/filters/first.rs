@@ -53,7 +53,10 @@ impl Taken {
 
     /// Takes up to `wanted` records; returns how many it got.
     fn take(&self, wanted: u64) -> u64 {
-        let got = |before: u64| self.limit.map_or(wanted, |limit| wanted.min(limit - before));
+        let got = |before: u64| {
+            self.limit
+                .map_or(wanted, |limit| wanted.min(limit - before))
+        };
         let more = |before: u64| Some(before + got(before));
         let before = self
             .records

@@ -32,7 +32,7 @@ pub fn chunk_numbers(folder: &Path) -> io::Result<Range<u64>> {
 pub(crate) fn place_of(folder: &Path, number: u64) -> io::Result<Position> {
     let segments = list_segments(folder)?;
     let with_number = segments.iter().rfind(|it| it.first_chunk <= number);
-    let Some(segment) = with_number.or(segments.first()) else {
+    let Some(segment) = with_number.or_else(|| segments.first()) else {
         return Ok(Position::default());
     };
     // Damage between the chunk and the one before it may be the chunk itself: it is read, too.

@@ -100,10 +100,12 @@ pub(crate) fn is_refusal(code: RDKafkaErrorCode) -> bool {
 /// client's certificate: it is missing or not trusted. librdkafka reports a failed transport, since
 /// with TLS 1.3 the alert comes after the handshake. OpenSSL's text has the alert's number.
 pub(crate) fn is_alert(reason: &str) -> bool {
-    let number = reason.split_once("SSL alert number ").and_then(|(_, rest)| {
-        let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
-        digits.parse::<u8>().ok()
-    });
+    let number = reason
+        .split_once("SSL alert number ")
+        .and_then(|(_, rest)| {
+            let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+            digits.parse::<u8>().ok()
+        });
     matches!(number, Some(40..=49 | 70 | 71 | 116))
 }
 

@@ -56,5 +56,8 @@ fn a_range_that_the_folder_lacks_is_refused() {
     config.chunks = Some(2..6);
     let error = FileReader::open(config).unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("the chunks 0 to 5, not all of 2 to 6"), "{text}");
+    assert!(
+        text.contains("the chunks 0 to 5, not all of 2 to 6"),
+        "{text}"
+    );
 }

@@ -109,7 +109,11 @@ impl LogFile {
             start: 0,
             offset,
             // Whatever the position says: a line has at least one byte.
-            line: if is_whole { position.line.min(offset) } else { 0 },
+            line: if is_whole {
+                position.line.min(offset)
+            } else {
+                0
+            },
             content: match position.offset {
                 FilePosition::LOST => Content::Lost,
                 _ => Content::Unknown,
