@@ -361,7 +361,7 @@ fn the_page_of_a_log_is_searched_and_filtered_in_a_browser() {
 }
 
 #[test]
-fn the_demo_writes_a_report() {
+fn the_demo_writes_a_report_that_a_browser_shows() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("report.html");
     output(&["demo", "--seconds", "1", "--report", page.to_str().unwrap()]);

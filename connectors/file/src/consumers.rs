@@ -14,8 +14,7 @@ use crate::client::{
 };
 use crate::error::io_error;
 use crate::headers::SEGMENT_HEADER_BYTES;
-use crate::numbers::for_each_frame;
-use crate::reader::scanner::Tail;
+use crate::reader::scanner::{Tail, for_each_frame};
 
 /// A place in a folder. Later positions compare greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]

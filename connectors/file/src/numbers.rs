@@ -4,10 +4,9 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-use crate::client::{SegmentEntry, list_segments, segment_name};
+use crate::client::list_segments;
 use crate::consumers::Position;
-use crate::headers::FrameHeader;
-use crate::reader::scanner::{PieceContent, SegmentScanner, Tail};
+use crate::reader::scanner::{Tail, for_each_frame};
 
 /// Returns the number of the oldest chunk in a folder, and the number after its newest whole chunk.
 /// A number in between may be left out. Reads the headers of the newest segment.
@@ -48,27 +47,4 @@ pub(crate) fn place_of(folder: &Path, number: u64) -> io::Result<Position> {
         segment: segment.first_chunk,
         offset,
     })
-}
-
-/// Calls `next` with the header and the end of each frame from this offset on, until it returns
-/// false. Chunks are passed without being read.
-pub(crate) fn for_each_frame(
-    folder: &Path,
-    segment: &SegmentEntry,
-    mut offset: u64,
-    tail: Tail,
-    mut next: impl FnMut(&FrameHeader, u64) -> bool,
-) -> io::Result<()> {
-    let path = folder.join(segment_name(segment.first_chunk));
-    let mut scanner = SegmentScanner::open(&path, 0)?;
-    scanner.set_skips(true);
-    while let Some(piece) = scanner.step(offset, tail)? {
-        offset = piece.end;
-        if let PieceContent::Skipped(header) = piece.content
-            && !next(&header, piece.end)
-        {
-            break;
-        }
-    }
-    Ok(())
 }

@@ -8,6 +8,7 @@ use baler_common::number::to_usize;
 use baler_common::transport::ChunkMeta;
 use bytes::Bytes;
 
+use crate::client::{SegmentEntry, segment_name};
 use crate::headers::{
     FRAME_HEADER_BYTES, FRAME_MARKER, FrameHeader, SEGMENT_HEADER_BYTES, SegmentError,
     SegmentHeader,
@@ -330,4 +331,28 @@ fn frame_header(
         true => Ok(header),
         false => Err(SegmentError::Foreign),
     }
+}
+
+/// Calls `next` with the header and the end of each frame from this offset on, until it returns
+/// false. Chunks are passed without being read.
+pub(crate) fn for_each_frame(
+    folder: &Path,
+    segment: &SegmentEntry,
+    mut offset: u64,
+    tail: Tail,
+    mut next: impl FnMut(&FrameHeader, u64) -> bool,
+) -> io::Result<()> {
+    let path = folder.join(segment_name(segment.first_chunk));
+    let mut scanner = SegmentScanner::open(&path, 0)?;
+    scanner.set_skips(true);
+    while let Some(piece) = scanner.step(offset, tail)? {
+        offset = piece.end;
+        let PieceContent::Skipped(header) = piece.content else {
+            continue;
+        };
+        if !next(&header, piece.end) {
+            break;
+        }
+    }
+    Ok(())
 }

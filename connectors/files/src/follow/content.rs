@@ -10,11 +10,10 @@ use std::sync::Arc;
 use baler_common::number::to_usize;
 use flate2::bufread::MultiGzDecoder;
 
-use crate::follow::position::Mark;
+use crate::follow::position::{Mark, TAIL_BYTES};
 
-/// How many bytes at its beginning, and before an offset, tell a file from others.
+/// How many bytes at its beginning tell a file from others.
 pub(crate) const HEAD_BYTES: usize = 1_024;
-pub(crate) const TAIL_BYTES: usize = 256;
 
 /// The number of a file on its device. Another file may get it later, so it is only a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -6,11 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::follow::content::{Content, FileId, TAIL_BYTES};
+use crate::follow::content::{Content, FileId};
 use crate::follow::event::Event;
 use crate::follow::known::{FileKey, Known, Reading};
 use crate::follow::pattern::{Pattern, resolved};
-use crate::follow::position::{self, Mark, checksum};
+use crate::follow::position::{self, Mark, TAIL_BYTES, checksum};
 
 /// The number of bytes that are read at a time.
 const PART_BYTES: usize = 256 << 10;

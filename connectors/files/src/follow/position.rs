@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::follow::content::TAIL_BYTES;
 use crate::{if_found, replace_file};
+
+/// How many bytes before an offset tell a file from others.
+pub(crate) const TAIL_BYTES: usize = 256;
 
 /// Returns a checksum that is the same in every version of this program (FNV-1a, 64 bits).
 pub fn checksum(bytes: &[u8]) -> u64 {
