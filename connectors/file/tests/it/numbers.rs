@@ -36,6 +36,7 @@ fn a_range_has_its_chunks_and_no_others() {
         let mut config = FileReaderConfig::new(folder.path());
         config.chunks = Some(range.clone());
         let mut reader = FileReader::open(config).unwrap();
+        reader.set_demand(100);
         let mut found = Vec::new();
         loop {
             match reader.receive(soon()).unwrap() {
