@@ -102,9 +102,11 @@ impl Input {
                 let by = Instant::now() + POSITIONS_TIMEOUT;
                 Ok(KafkaBrowser::offsets(topic(uri.clone())?, by)?)
             }
-            Self::Bytes(_) | Self::Chunks(..) | Self::File(_) | Self::Kafka(..) | Self::Log(_) => Err(
-                ReadError::Wrong("only a topic and a folder of segments have offsets".into()),
-            ),
+            Self::Bytes(_) | Self::Chunks(..) | Self::File(_) | Self::Kafka(..) | Self::Log(_) => {
+                Err(ReadError::Wrong(
+                    "only a topic and a folder of segments have offsets".into(),
+                ))
+            }
         }
     }
 
