@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use baler_common::transport::{ChunkReader as _, Received};
+use baler_common::transport::{ChunkReader as _, Received, Verdict};
 use baler_connector_file::{
     FileReader, FileReaderConfig, FileWriterConfig, chunk_numbers, segment_name,
 };
@@ -36,11 +36,14 @@ fn a_range_has_its_chunks_and_no_others() {
         let mut config = FileReaderConfig::new(folder.path());
         config.chunks = Some(range.clone());
         let mut reader = FileReader::open(config).unwrap();
-        reader.set_demand(100);
+        reader.set_demand(1);
         let mut found = Vec::new();
         loop {
             match reader.receive(soon()).unwrap() {
-                Received::Chunk(delivery) => found.push(read_label(&delivery.bytes).sequence),
+                Received::Chunk(delivery) => {
+                    found.push(read_label(&delivery.bytes).sequence);
+                    reader.settle(delivery.token, Verdict::Ack).unwrap();
+                }
                 Received::End => break,
                 other => panic!("{other:?}"),
             }
