@@ -91,7 +91,7 @@ def test_the_examples_of_the_readme(spark: SparkSession, tmp_path: Path) -> None
     subprocess.run(command, check=True, cwd=tmp_path, env=environment)
     calls = pa.table(baler.read(tmp_path / "calls")[CALL])
     duckdb.register("calls", calls)
-    graph = duckdb.sql(text.split('"""')[1]).fetchall()
+    graph = duckdb.execute(text.split('"""')[1]).fetchall()
     found = spark.read.parquet(str(tmp_path / "graph")).collect()
     assert sorted(map(tuple, found)) == sorted(graph) != []
     traces = spark.read.parquet(str(tmp_path / "traces")).count()
