@@ -14,9 +14,9 @@ use baler_analysis::traces::{
 use baler_common::container::{
     ChunkDecoder, ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer,
 };
-use baler_common::record::kieker::{OperationExecutionRecord, TraceMetadata};
 use baler_common::record::{BatchBuilder, DynamicRecord, RecordBatch};
 use baler_common::transport::{ChunkReader as _, Received};
+use baler_connector_kieker::types::{OperationExecutionRecord, TraceMetadata};
 use baler_connector_kieker::{KiekerLogConfig, KiekerLogReader, container};
 use proptest::prelude::*;
 

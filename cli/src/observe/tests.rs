@@ -9,10 +9,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use baler_analysis::Source;
-use baler_common::record::kieker::EmptyRecord;
 use baler_common::transport::{
     Chunk, ChunkIdentity, ChunkMeta, ContainerKind, Epoch, LaneLag, ProducerId,
 };
+use baler_connector_kieker::types::EmptyRecord;
 use baler_monitoring::Controller;
 use serde_json::Value;
 

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use baler_common::container::ChunkDecoder;
-use baler_common::record::kieker::OperationExecutionRecord;
 #[cfg(feature = "sampling")]
 use baler_common::record::sampling::{BackToBack, Midpoint, ThreadSampleRecord};
 use baler_common::record::{Record, RecordBatch, read};
 use baler_connector_file::{PathItem, read_path};
+use baler_connector_kieker::types::OperationExecutionRecord;
 use baler_connector_testkit::{MemoryLimits, MemoryMedium};
 use baler_monitoring::ShutdownReport;
 

@@ -5,9 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_common::container::{ChunkDecoder, LossReason};
-use baler_common::record::kieker::KiekerMetadataRecord;
 use baler_common::record::{BatchBuilder, read};
 use baler_connector_kieker::container::KiekerSerializer;
+use baler_connector_kieker::types::KiekerMetadataRecord;
 use baler_monitoring::{
     Clock, Controller, FlushError, StartError, TestClock, emit, installed, shutdown_installed,
     suppress,

@@ -8,6 +8,7 @@ use baler_common::record::{
     BatchBuilder, Catalog, DynamicRecord, EnumType, Field, FieldType, Role, Schema, Value,
 };
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+use baler_connector_kieker::types;
 use bytes::Bytes;
 use serde_json::{Value as Json, json};
 
@@ -192,7 +193,7 @@ pub(crate) fn every_type(count: u64) -> Vec<DynamicRecord> {
 
 /// Calls as Kieker knows them.
 pub(crate) fn calls(count: i64) -> Vec<DynamicRecord> {
-    let catalog = Catalog::kieker();
+    let catalog = types::catalog();
     let name = "kieker.common.record.controlflow.OperationExecutionRecord";
     let schema = catalog.get(name).unwrap();
     let call = |number: i64| {

@@ -6,9 +6,9 @@ use baler_common::container::{
     ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, NativeSerializer,
 };
 use baler_common::record::RecordBatch;
-use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 use baler_connector_kieker::container::{self, KiekerSerializer};
+use baler_connector_kieker::types::OperationExecutionRecord;
 use baler_rig::workload::PlainCall;
 
 use super::super::piece::Piece;

@@ -6,9 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
-use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::{Record, RecordBatch, RecordRef, read};
 use baler_common::transport::{ChunkReader, Received, Verdict};
+use baler_connector_kieker::types::OperationExecutionRecord;
 use baler_connector_testkit::{MemoryLimits, MemoryMedium};
 use baler_monitoring::{Clock, Controller, TestClock};
 
