@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_common::container::{ChunkDecoder, LossReason};
+use baler_common::container::LossReason;
 use baler_common::record::{BatchBuilder, read};
 use baler_connector_kieker::container::KiekerSerializer;
 use baler_connector_kieker::types::KiekerMetadataRecord;
@@ -36,7 +36,7 @@ fn first_record_is_the_metadata() {
             "test.Beat"
         ]
     );
-    let chunk = ChunkDecoder::default()
+    let chunk = container::decoder()
         .decode(&medium.chunks()[0].bytes)
         .unwrap();
     let first = chunk.batch.records().next().unwrap();
