@@ -52,7 +52,7 @@ mod handlers {
     };
     use baler_common::record::{BatchBuilder, Interned, InternerHold, Record as _};
     use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
-    use baler_connector_kieker::types::EmptyRecord;
+    use baler_connector_kieker::types::{EmptyRecord, WELL_KNOWN_TYPES};
 
     use super::FORKS;
     use crate::controller::{self, InstalledHold};
@@ -172,7 +172,6 @@ mod handlers {
     }
 }
 
-use baler_connector_kieker::types::WELL_KNOWN_TYPES;
 #[cfg(unix)]
 use handlers::watch;
 

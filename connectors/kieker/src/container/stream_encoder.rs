@@ -16,8 +16,8 @@ use super::stream::KiekerStream;
 ///
 /// ```
 /// use baler_connector_kieker::container::{KiekerStream, KiekerStreamEncoder};
-/// use baler_connector_kieker::types::EmptyRecord;
-/// use baler_common::record::{BatchBuilder, Catalog, DynamicRecord, Record as _};
+/// use baler_connector_kieker::types::{self, EmptyRecord};
+/// use baler_common::record::{BatchBuilder, DynamicRecord, Record as _};
 ///
 /// let mut builder = BatchBuilder::new();
 /// let schema = EmptyRecord::schema().clone();
