@@ -31,7 +31,7 @@ use baler_common::random::random;
 use super::probe::record_parent;
 use super::traceparent::TraceParent;
 
-pub use context::{Attached, TraceContext, in_trace};
+pub use context::{Attached, TraceCall, TraceContext, in_trace};
 pub(crate) use context::{enter_async, enter_events_async};
 pub(crate) use events::{Entered, Origin, enter_events, leave_events};
 

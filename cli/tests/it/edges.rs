@@ -36,6 +36,10 @@ const INTERNAL: &[(&str, Allowed)] = &[
         Allowed::Only(&["baler-common", "baler-macros"]),
     ),
     (
+        "baler-tracing",
+        Allowed::Only(&["baler-common", "baler-monitoring"]),
+    ),
+    (
         "baler-connector-amqp",
         Allowed::Only(&["baler-common", "baler-files"]),
     ),

@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+
+mod attributes;
+mod frames;
+mod layer;
+mod propagation;
+mod records;
+mod site;
+
+pub use layer::{BalerLayer, Lost, layer};
+pub use propagation::{traceparent, with_remote_parent};
