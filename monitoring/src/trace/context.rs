@@ -9,7 +9,8 @@ use std::task::{Context, Poll};
 
 use super::events::{self, Entered, EventPosition, Origin};
 use super::{
-    Active, Position, at, begin_trace, count, eoi_and_ess, parent_here, replace_parent, with_counter,
+    Active, Position, at, begin_trace, count, eoi_and_ess, parent_here, replace_parent,
+    with_counter,
 };
 use crate::traceparent::TraceParent;
 
@@ -153,7 +154,9 @@ impl TraceContext {
         if self.active.depth > 0 {
             return self.parent.clone();
         }
-        self.traceparent().map(Arc::new).or_else(|| self.parent.clone())
+        self.traceparent()
+            .map(Arc::new)
+            .or_else(|| self.parent.clone())
     }
 
     /// Polls a future in this context, and keeps the context's changes.

@@ -13,10 +13,10 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 use crate::attributes::{self, Attribute, Values};
+use crate::frames;
 use crate::propagation::take_remote_parent;
 use crate::records::{EventRecord, SpanLinkRecord, SpanRecord, SpanStartRecord};
 use crate::site::{Layout, Site};
-use crate::frames;
 
 /// Makes a layer that records spans and events through this controller.
 ///
@@ -175,7 +175,9 @@ where
         let Some(span) = context.span(id) else {
             return self.lost.add();
         };
-        let parent = nearest(span.parent(), |it| (it.call.clone(), it.identity.parent_id()));
+        let parent = nearest(span.parent(), |it| {
+            (it.call.clone(), it.identity.parent_id())
+        });
         let (outer, parent_span_id) = match (remote, parent) {
             (Some(remote), _) => (TraceContext::continuing(&remote), None),
             (None, Some((parent, id))) => {
@@ -256,22 +258,25 @@ where
             None => String::new(),
         };
         let span = nearest(context.event_span(event), |it| {
-            (it.call.trace_id(), Some(it.identity))
+            let (trace, span_id) = (it.identity.trace_id(), it.identity.parent_id());
+            (it.call.trace_id(), trace, span_id)
         });
-        let (trace_id, span) = span.unwrap_or_else(|| {
-            let here = TraceContext::current();
-            let here = Some(here).filter(|_| event.is_contextual());
+        let (trace_id, trace, span_id) = span.unwrap_or_else(|| {
+            // Without a span it can be in a call of a probe.
+            let here = event.is_contextual().then(TraceContext::current);
             let trace_id = here.as_ref().and_then(TraceContext::trace_id);
-            (trace_id.unwrap_or(NO_TRACE), here.and_then(|it| it.traceparent()))
+            let trace = here.and_then(|here| here.traceparent());
+            let trace = trace.map_or(0, |trace| trace.trace_id());
+            (trace_id.unwrap_or(NO_TRACE), trace, 0)
         });
-        let (high, low) = halves(span.map_or(0, |span| span.trace_id()));
+        let (high, low) = halves(trace);
         let record = EventRecord {
             trace_id,
             timestamp: self.now(),
             hostname: self.hostname,
             w3c_trace_high: high,
             w3c_trace_low: low,
-            span_id: span.map_or(0, |span| span.parent_id()),
+            span_id,
             level: site.level,
             target: site.target,
             name: site.name,
@@ -325,10 +330,7 @@ where
 const NO_TRACE: i64 = -1;
 
 /// Returns a part of the data of this span, or of the next one above it that the layer records.
-fn nearest<'a, S, T>(
-    span: Option<SpanRef<'a, S>>,
-    get: impl Fn(&SpanData) -> T,
-) -> Option<T>
+fn nearest<'a, S, T>(span: Option<SpanRef<'a, S>>, get: impl Fn(&SpanData) -> T) -> Option<T>
 where
     S: for<'b> LookupSpan<'b>,
 {

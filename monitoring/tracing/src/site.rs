@@ -85,7 +85,8 @@ impl Site {
             target: Interned::leaked(target),
             name: Interned::leaked(name),
             message: fields.iter().position(|field| field.name() == "message"),
-            is_own: crate_name.starts_with("baler_connector_") || ["lapin", "rdkafka"].contains(&crate_name),
+            is_own: crate_name.starts_with("baler_connector_")
+                || ["lapin", "rdkafka"].contains(&crate_name),
             first: Layout::new(metadata, vec![None; fields.len()].into()),
         }
     }
@@ -119,10 +120,15 @@ impl Layout {
         let name = if is_unnamed { "event" } else { name };
         let schema = |base: &Schema, suffix| {
             let fields = fields(base, metadata, &kinds);
-            Schema::new(format!("{target}::{name}{suffix}"), fields).ok().map(Arc::new)
+            Schema::new(format!("{target}::{name}{suffix}"), fields)
+                .ok()
+                .map(Arc::new)
         };
         let (start, end) = if metadata.is_span() {
-            (schema(SpanStartRecord::schema(), ".start"), schema(SpanRecord::schema(), ""))
+            (
+                schema(SpanStartRecord::schema(), ".start"),
+                schema(SpanRecord::schema(), ""),
+            )
         } else {
             (None, schema(EventRecord::schema(), ""))
         };
