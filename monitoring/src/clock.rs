@@ -7,6 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+#[cfg(unix)]
+pub(crate) use mapping::forget_published;
+use mapping::published_unix_ns;
 pub(crate) use mapping::{TickMapping, nanoseconds, nanoseconds_a_tick};
 
 /// The source of the time of records.
@@ -42,8 +45,15 @@ const COUNTED: u32 = 30;
 
 impl Clock {
     /// Returns the time in nanoseconds since the Unix epoch.
+    ///
+    /// [`Self::Ticks`] converts the counter as a collector did last. Without one it asks the
+    /// operating system.
+    #[inline]
     pub fn unix_ns(&self) -> i64 {
         match self {
+            Self::Ticks if ticks::is_available() => {
+                published_unix_ns(ticks::read()).unwrap_or_else(system_unix_ns)
+            }
             Self::Ticks | Self::System => system_unix_ns(),
             Self::Test(clock) => clock.unix_ns(),
         }

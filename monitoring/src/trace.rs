@@ -296,6 +296,9 @@ fn parent_here() -> Option<Arc<TraceParent>> {
 
 fn replace_parent(parent: Option<Arc<TraceParent>>) -> Option<Arc<TraceParent>> {
     let has_parent = parent.is_some();
+    if !has_parent && !HERE.with(|here| here.has_parent.get()) {
+        return None;
+    }
     let before = PARENT.try_with(|cell| cell.replace(parent)).ok()?;
     HERE.with(|here| here.has_parent.set(has_parent));
     before

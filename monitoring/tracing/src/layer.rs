@@ -2,7 +2,7 @@
 
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use baler_common::record::{Interned, Record, Schema};
 use baler_monitoring::{Controller, TraceCall, TraceContext, TraceParent};
@@ -57,19 +57,26 @@ impl Lost {
     }
 }
 
-/// The layer's data of a span, in the extensions of the registry.
+/// The layer's data of a span: shared by the extensions of the registry and the threads in it.
 #[derive(Debug)]
-struct SpanData {
+pub(crate) struct SpanData {
     site: &'static Site,
-    call: TraceCall,
-    /// The span in the form for other processes.
-    identity: TraceParent,
-    /// 0 if there is none.
-    parent_span_id: u64,
-    tin: i64,
+    pub(crate) call: TraceCall,
+    /// The record of its start. The one of its end has the same fields.
+    start: SpanStartRecord,
     /// The time that threads spent in the span, in nanoseconds.
-    busy: u64,
-    values: Vec<Attribute>,
+    busy: AtomicU64,
+    /// Its id may belong to another span by now.
+    pub(crate) is_closed: AtomicBool,
+}
+
+impl SpanData {
+    /// Adds the time of a stay. If the clock was set back meanwhile, it counts as none.
+    pub(crate) fn add_busy(&self, nanoseconds: i64) {
+        if let Ok(nanoseconds) = u64::try_from(nanoseconds) {
+            self.busy.fetch_add(nanoseconds, Ordering::Relaxed);
+        }
+    }
 }
 
 impl BalerLayer {
@@ -83,15 +90,22 @@ impl BalerLayer {
         self.controller.clock().unix_ns()
     }
 
-    /// Emits a record with the attributes of its call site. The controller counts what it refuses.
+    /// Emits a record with the attributes of its call site, if it has any. The controller counts
+    /// what it refuses.
+    #[inline]
     fn emit<R: Record>(
         &self,
         record: &R,
+        site: &'static Site,
         values: &[Attribute],
-        layout: &Layout,
-        schema: Option<&Arc<Schema>>,
+        schema: impl FnOnce(&Layout) -> Option<&Arc<Schema>>,
     ) {
-        if let (Some(schema), Some(timestamp)) = (schema, record.timestamp()) {
+        if values.is_empty() {
+            self.controller.emit(record);
+            return;
+        }
+        let layout = site.layout(values);
+        if let (Some(schema), Some(timestamp)) = (schema(layout), record.timestamp()) {
             self.controller.emit_row(schema, timestamp, |row| {
                 record.write_fields(row);
                 attributes::write(values, &layout.kinds, row);
@@ -103,60 +117,56 @@ impl BalerLayer {
         }
     }
 
-    fn emit_start(&self, span: &SpanData) {
-        let (high, low) = halves(span.identity.trace_id());
-        let record = SpanStartRecord {
-            trace_id: span.call.trace_id(),
-            tin: span.tin,
-            hostname: self.hostname,
-            eoi: span.call.eoi(),
-            ess: span.call.ess(),
-            w3c_trace_high: high,
-            w3c_trace_low: low,
-            span_id: span.identity.parent_id(),
-            parent_span_id: span.parent_span_id,
-            level: span.site.level,
-            target: span.site.target,
-            name: span.site.name,
-        };
-        if span.values.is_empty() {
-            self.controller.emit(&record);
-        } else {
-            let layout = span.site.layout(&span.values);
-            self.emit(&record, &span.values, layout, layout.start.as_ref());
-        }
-    }
-
-    fn emit_end(&self, span: &SpanData, tout: i64) {
+    fn emit_end(&self, span: &SpanData, values: &[Attribute], tout: i64) {
+        let start = &span.start;
         // The clock may have been set back meanwhile: no time must be negative.
-        let tout = tout.max(span.tin);
-        let (high, low) = halves(span.identity.trace_id());
+        let tout = tout.max(start.tin);
+        let busy = span.busy.load(Ordering::Relaxed);
         let record = SpanRecord {
             operation_signature: span.site.signature,
-            trace_id: span.call.trace_id(),
-            tin: span.tin,
+            trace_id: start.trace_id,
+            tin: start.tin,
             tout,
-            hostname: self.hostname,
-            eoi: span.call.eoi(),
-            ess: span.call.ess(),
-            w3c_trace_high: high,
-            w3c_trace_low: low,
-            span_id: span.identity.parent_id(),
-            parent_span_id: span.parent_span_id,
-            busy: span.busy,
+            hostname: start.hostname,
+            eoi: start.eoi,
+            ess: start.ess,
+            w3c_trace_high: start.w3c_trace_high,
+            w3c_trace_low: start.w3c_trace_low,
+            span_id: start.span_id,
+            parent_span_id: start.parent_span_id,
+            busy,
             // Threads that are in the span at the same time can be busy for longer than it lasts.
-            idle: tout.abs_diff(span.tin).saturating_sub(span.busy),
-            level: span.site.level,
-            target: span.site.target,
-            name: span.site.name,
+            idle: tout.abs_diff(start.tin).saturating_sub(busy),
+            level: start.level,
+            target: start.target,
+            name: start.name,
         };
-        if span.values.is_empty() {
-            self.controller.emit(&record);
-        } else {
-            let layout = span.site.layout(&span.values);
-            self.emit(&record, &span.values, layout, layout.end.as_ref());
-        }
+        self.emit(&record, span.site, values, |layout| layout.end.as_ref());
     }
+
+    /// Returns the data of this span, or of the next one above it that the layer records.
+    fn nearest<'a, S>(&self, span: Option<SpanRef<'a, S>>) -> Option<Arc<SpanData>>
+    where
+        S: for<'b> LookupSpan<'b>,
+    {
+        let mut next = span;
+        while let Some(span) = next {
+            let data = frames::find(self.number, &span.id()).or_else(|| data_of(&span));
+            if data.is_some() {
+                return data;
+            }
+            next = span.parent();
+        }
+        None
+    }
+}
+
+/// Returns the data of this span, if the layer records it.
+fn data_of<S>(span: &SpanRef<'_, S>) -> Option<Arc<SpanData>>
+where
+    S: for<'a> LookupSpan<'a>,
+{
+    span.extensions().get().map(Arc::clone)
 }
 
 impl<S> Layer<S> for BalerLayer
@@ -175,33 +185,51 @@ where
         let Some(span) = context.span(id) else {
             return self.lost.add();
         };
-        let parent = nearest(span.parent(), |it| {
-            (it.call.clone(), it.identity.parent_id())
-        });
-        let (outer, parent_span_id) = match (remote, parent) {
+        let parent = self.nearest(span.parent());
+        let (outer, parent_span_id) = match (remote, &parent) {
             (Some(remote), _) => (TraceContext::continuing(&remote), None),
-            (None, Some((parent, id))) => {
-                (context_in(&parent, attributes.is_contextual()), Some(id))
+            (None, Some(parent)) => {
+                let outer = context_in(&parent.call, attributes.is_contextual());
+                (outer, Some(parent.start.span_id))
             }
             (None, None) if attributes.is_contextual() => (TraceContext::current(), None),
             (None, None) => (TraceContext::none(), None),
         };
         let call = TraceCall::begin(outer);
         let remote = call.caller().map(TraceParent::parent_id);
-        let data = SpanData {
+        let identity = call.traceparent();
+        let (w3c_trace_high, w3c_trace_low) = halves(identity.trace_id());
+        let data = Arc::new(SpanData {
             site,
-            identity: call.traceparent(),
-            parent_span_id: parent_span_id.or(remote).unwrap_or(0),
+            start: SpanStartRecord {
+                trace_id: call.trace_id(),
+                tin: self.now(),
+                hostname: self.hostname,
+                eoi: call.eoi(),
+                ess: call.ess(),
+                w3c_trace_high,
+                w3c_trace_low,
+                span_id: identity.parent_id(),
+                parent_span_id: parent_span_id.or(remote).unwrap_or(0),
+                level: site.level,
+                target: site.target,
+                name: site.name,
+            },
             call,
-            tin: self.now(),
-            busy: 0,
-            values: values.0,
-        };
-        self.emit_start(&data);
-        if span.extensions_mut().replace(data).is_some() {
+            busy: AtomicU64::new(0),
+            is_closed: AtomicBool::new(false),
+        });
+        self.emit(&data.start, site, &values.0, |layout| layout.start.as_ref());
+        let mut extensions = span.extensions_mut();
+        if extensions.replace(Arc::clone(&data)).is_some() {
             // Another layer of this type records into the same registry.
             self.lost.add();
         }
+        if site.fields() > 0 {
+            extensions.replace(values);
+        }
+        drop(extensions);
+        frames::keep(self.number, id, data);
     }
 
     fn on_record(&self, id: &Id, values: &NewValues<'_>, context: Context<'_, S>) {
@@ -211,8 +239,8 @@ where
         // As above: before the lock of the extensions.
         let mut new = Values::new(span.metadata().fields().len());
         values.record(&mut new);
-        if let Some(data) = span.extensions_mut().get_mut::<SpanData>() {
-            for (value, new) in data.values.iter_mut().zip(new.0) {
+        if let Some(Values(values)) = span.extensions_mut().get_mut() {
+            for (value, new) in values.iter_mut().zip(new.0) {
                 if new != Attribute::Empty {
                     *value = new;
                 }
@@ -221,26 +249,20 @@ where
     }
 
     fn on_follows_from(&self, id: &Id, followed: &Id, context: Context<'_, S>) {
-        let get = |id| {
-            let extensions = context.span(id)?;
-            let extensions = extensions.extensions();
-            let data = extensions.get::<SpanData>()?;
-            Some((data.call.trace_id(), data.identity))
-        };
-        let (Some((trace_id, span)), Some((_, followed))) = (get(id), get(followed)) else {
+        let get = |id| data_of(&context.span(id)?);
+        let (Some(span), Some(followed)) = (get(id), get(followed)) else {
             return self.lost.add();
         };
-        let (w3c_trace_high, w3c_trace_low) = halves(span.trace_id());
-        let (followed_trace_high, followed_trace_low) = halves(followed.trace_id());
+        let (span, followed) = (&span.start, &followed.start);
         self.controller.emit(&SpanLinkRecord {
-            trace_id,
+            trace_id: span.trace_id,
             timestamp: self.now(),
-            w3c_trace_high,
-            w3c_trace_low,
-            span_id: span.parent_id(),
-            followed_trace_high,
-            followed_trace_low,
-            followed_span_id: followed.parent_id(),
+            w3c_trace_high: span.w3c_trace_high,
+            w3c_trace_low: span.w3c_trace_low,
+            span_id: span.span_id,
+            followed_trace_high: followed.w3c_trace_high,
+            followed_trace_low: followed.w3c_trace_low,
+            followed_span_id: followed.span_id,
         });
     }
 
@@ -257,87 +279,72 @@ where
             Some(other) => other.to_text(),
             None => String::new(),
         };
-        let span = nearest(context.event_span(event), |it| {
-            let (trace, span_id) = (it.identity.trace_id(), it.identity.parent_id());
-            (it.call.trace_id(), trace, span_id)
-        });
-        let (trace_id, trace, span_id) = span.unwrap_or_else(|| {
-            // Without a span it can be in a call of a probe.
-            let here = event.is_contextual().then(TraceContext::current);
-            let trace_id = here.as_ref().and_then(TraceContext::trace_id);
-            let trace = here.and_then(|here| here.traceparent());
-            let trace = trace.map_or(0, |trace| trace.trace_id());
-            (trace_id.unwrap_or(NO_TRACE), trace, 0)
-        });
-        let (high, low) = halves(trace);
+        let (trace_id, (w3c_trace_high, w3c_trace_low), span_id) =
+            match self.nearest(context.event_span(event)) {
+                Some(span) => {
+                    let start = &span.start;
+                    let trace = (start.w3c_trace_high, start.w3c_trace_low);
+                    (start.trace_id, trace, start.span_id)
+                }
+                None => {
+                    // Without a span it can be in a call of a probe.
+                    let here = event.is_contextual().then(TraceContext::current);
+                    let trace_id = here.as_ref().and_then(TraceContext::trace_id);
+                    let trace = here.and_then(|here| here.traceparent());
+                    let trace = trace.map_or(0, |trace| trace.trace_id());
+                    (trace_id.unwrap_or(NO_TRACE), halves(trace), 0)
+                }
+            };
         let record = EventRecord {
             trace_id,
             timestamp: self.now(),
             hostname: self.hostname,
-            w3c_trace_high: high,
-            w3c_trace_low: low,
+            w3c_trace_high,
+            w3c_trace_low,
             span_id,
             level: site.level,
             target: site.target,
             name: site.name,
             message,
         };
-        if site.fields() == usize::from(site.message.is_some()) {
-            self.controller.emit(&record);
-        } else {
-            let layout = site.layout(&values.0);
-            self.emit(&record, &values.0, layout, layout.end.as_ref());
-        }
+        let has_attributes = site.fields() > usize::from(site.message.is_some());
+        let values = if has_attributes { &*values.0 } else { &[] };
+        self.emit(&record, site, values, |layout| layout.end.as_ref());
     }
 
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
-        let span = context.span(id);
-        let data = span.as_ref().and_then(|span| {
-            let extensions = span.extensions();
-            let data = extensions.get::<SpanData>()?;
-            Some((data.identity, data.call.within()))
-        });
-        if let Some((identity, within)) = data {
-            frames::enter(self.number, id, identity, within, || self.now());
-        }
+        let look_up = || data_of(&context.span(id)?);
+        frames::enter(self.number, id, look_up, || self.now());
     }
 
-    fn on_exit(&self, id: &Id, context: Context<'_, S>) {
-        let now = self.now();
-        let Some(entered) = frames::exit(self.number, id) else {
-            return;
-        };
-        if let Some(span) = context.span(id) {
-            if let Some(data) = span.extensions_mut().get_mut::<SpanData>() {
-                let busy = u64::try_from(now.saturating_sub(entered)).unwrap_or(0);
-                data.busy = data.busy.saturating_add(busy);
-            }
-        }
+    fn on_exit(&self, id: &Id, _context: Context<'_, S>) {
+        frames::exit(self.number, id, self.now());
     }
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         let tout = self.now();
-        let data = context
-            .span(&id)
-            .and_then(|span| span.extensions_mut().remove::<SpanData>());
-        if let Some(data) = data {
-            self.emit_end(&data, tout);
+        let known = frames::take(self.number, &id);
+        let Some(data) = known.or_else(|| data_of(&context.span(&id)?)) else {
+            return;
+        };
+        if data.is_closed.swap(true, Ordering::Relaxed) {
+            // The other layer of this type has recorded its end.
+            return;
         }
+        let mut values = Values::default();
+        if data.site.fields() > 0 {
+            let span = context.span(&id);
+            match span.and_then(|span| span.extensions_mut().remove()) {
+                Some(recorded) => values = recorded,
+                None => self.lost.add(),
+            }
+        }
+        self.emit_end(&data, &values.0, tout);
     }
 }
 
 /// Kieker's value for no trace.
 const NO_TRACE: i64 = -1;
-
-/// Returns a part of the data of this span, or of the next one above it that the layer records.
-fn nearest<'a, S, T>(span: Option<SpanRef<'a, S>>, get: impl Fn(&SpanData) -> T) -> Option<T>
-where
-    S: for<'b> LookupSpan<'b>,
-{
-    span?
-        .scope()
-        .find_map(|span| span.extensions().get::<SpanData>().map(&get))
-}
 
 /// Returns the context of a new span with this parent.
 ///
