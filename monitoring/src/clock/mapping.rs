@@ -58,11 +58,14 @@ pub(crate) fn published_unix_ns(ticks: u64) -> Option<i64> {
     let multiplier = PUBLISHED.multiplier.load(Ordering::Relaxed);
     fence(Ordering::Acquire);
     let is_whole = version % 2 == 0 && PUBLISHED.version.load(Ordering::Relaxed) == version;
-    let distance = scaled(ticks.abs_diff(anchor_ticks), multiplier);
-    if !is_whole || multiplier == 0 || distance > MAX_AGE_NS {
+    // As `scaled`, but signed: the counter may have been read before the anchor.
+    let ticks = i128::from(ticks.wrapping_sub(anchor_ticks) as i64);
+    let distance = ticks.wrapping_mul(i128::from(multiplier as i64)) >> SHIFT;
+    let distance = i64::try_from(distance).ok()?;
+    if !is_whole || multiplier == 0 || distance.unsigned_abs() > MAX_AGE_NS {
         return None;
     }
-    Some(shifted(anchor_unix_ns, distance, ticks >= anchor_ticks))
+    Some(anchor_unix_ns.wrapping_add(distance))
 }
 
 /// In the child of a fork: the parent may have been writing the mapping.
@@ -88,16 +91,6 @@ pub(crate) fn nanoseconds(ticks: u64) -> u64 {
 fn scaled(ticks: u64, multiplier: u64) -> u64 {
     let shifted = u128::from(ticks).wrapping_mul(u128::from(multiplier)) >> SHIFT;
     u64::try_from(shifted).unwrap_or(u64::MAX)
-}
-
-/// Returns the time at this distance from another one.
-#[inline(always)]
-fn shifted(unix_ns: i64, distance: u64, is_later: bool) -> i64 {
-    if is_later {
-        unix_ns.saturating_add_unsigned(distance)
-    } else {
-        unix_ns.saturating_sub_unsigned(distance)
-    }
 }
 
 /// Returns the nanoseconds of one tick.
@@ -243,7 +236,11 @@ impl TickMapping {
     #[inline]
     pub(crate) fn unix_ns(&self, ticks: u64) -> i64 {
         let distance = self.nanoseconds(ticks.abs_diff(self.anchor_ticks));
-        shifted(self.anchor_unix_ns, distance, ticks >= self.anchor_ticks)
+        if ticks >= self.anchor_ticks {
+            self.anchor_unix_ns.saturating_add_unsigned(distance)
+        } else {
+            self.anchor_unix_ns.saturating_sub_unsigned(distance)
+        }
     }
 
     /// Converts ticks to nanoseconds.
