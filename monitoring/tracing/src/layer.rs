@@ -57,25 +57,28 @@ impl Lost {
     }
 }
 
+/// The number of the layer and the id of the span, because registries do not have different ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SpanKey(u64, u64);
+
 /// The layer's data of a span: shared by the extensions of the registry and the threads in it.
 #[derive(Debug)]
 pub(crate) struct SpanData {
+    pub(crate) key: SpanKey,
     site: &'static Site,
     pub(crate) call: TraceCall,
     /// The record of its start. The one of its end has the same fields.
     start: SpanStartRecord,
     /// The time that threads spent in the span, in nanoseconds.
-    busy: AtomicU64,
-    /// Its id may belong to another span by now.
-    pub(crate) is_closed: AtomicBool,
+    pub(crate) busy: AtomicU64,
+    /// The registry may have given its id to another span by now.
+    is_closed: AtomicBool,
 }
 
 impl SpanData {
-    /// Adds the time of a stay. If the clock was set back meanwhile, it counts as none.
-    pub(crate) fn add_busy(&self, nanoseconds: i64) {
-        if let Ok(nanoseconds) = u64::try_from(nanoseconds) {
-            self.busy.fetch_add(nanoseconds, Ordering::Relaxed);
-        }
+    /// Whether it is the open span with this key.
+    pub(crate) fn is(&self, key: SpanKey) -> bool {
+        self.key == key && !self.is_closed.load(Ordering::Relaxed)
     }
 }
 
@@ -86,13 +89,13 @@ impl BalerLayer {
         self.lost.clone()
     }
 
+    #[inline]
     fn now(&self) -> i64 {
         self.controller.clock().unix_ns()
     }
 
     /// Emits a record with the attributes of its call site, if it has any. The controller counts
     /// what it refuses.
-    #[inline]
     fn emit<R: Record>(
         &self,
         record: &R,
@@ -117,56 +120,34 @@ impl BalerLayer {
         }
     }
 
-    fn emit_end(&self, span: &SpanData, values: &[Attribute], tout: i64) {
-        let start = &span.start;
-        // The clock may have been set back meanwhile: no time must be negative.
-        let tout = tout.max(start.tin);
-        let busy = span.busy.load(Ordering::Relaxed);
-        let record = SpanRecord {
-            operation_signature: span.site.signature,
-            trace_id: start.trace_id,
-            tin: start.tin,
-            tout,
-            hostname: start.hostname,
-            eoi: start.eoi,
-            ess: start.ess,
-            w3c_trace_high: start.w3c_trace_high,
-            w3c_trace_low: start.w3c_trace_low,
-            span_id: start.span_id,
-            parent_span_id: start.parent_span_id,
-            busy,
-            // Threads that are in the span at the same time can be busy for longer than it lasts.
-            idle: tout.abs_diff(start.tin).saturating_sub(busy),
-            level: start.level,
-            target: start.target,
-            name: start.name,
-        };
-        self.emit(&record, span.site, values, |layout| layout.end.as_ref());
+    fn key(&self, id: &Id) -> SpanKey {
+        SpanKey(self.number, id.into_u64())
+    }
+
+    /// Returns the data of this span, if the layer records it.
+    fn look_up<S>(&self, span: &SpanRef<'_, S>) -> Option<Arc<SpanData>>
+    where
+        S: for<'a> LookupSpan<'a>,
+    {
+        let extensions = span.extensions();
+        let data = extensions.get::<Arc<SpanData>>()?;
+        data.is(self.key(&span.id())).then(|| Arc::clone(data))
     }
 
     /// Returns the data of this span, or of the next one above it that the layer records.
-    fn nearest<'a, S>(&self, span: Option<SpanRef<'a, S>>) -> Option<Arc<SpanData>>
+    fn nearest<S>(&self, mut span: Option<SpanRef<'_, S>>) -> Option<Arc<SpanData>>
     where
-        S: for<'b> LookupSpan<'b>,
+        S: for<'a> LookupSpan<'a>,
     {
-        let mut next = span;
-        while let Some(span) = next {
-            let data = frames::find(self.number, &span.id()).or_else(|| data_of(&span));
+        loop {
+            let here = span?;
+            let data = frames::innermost(self.key(&here.id())).or_else(|| self.look_up(&here));
             if data.is_some() {
                 return data;
             }
-            next = span.parent();
+            span = here.parent();
         }
-        None
     }
-}
-
-/// Returns the data of this span, if the layer records it.
-fn data_of<S>(span: &SpanRef<'_, S>) -> Option<Arc<SpanData>>
-where
-    S: for<'a> LookupSpan<'a>,
-{
-    span.extensions().get().map(Arc::clone)
 }
 
 impl<S> Layer<S> for BalerLayer
@@ -200,6 +181,7 @@ where
         let identity = call.traceparent();
         let (w3c_trace_high, w3c_trace_low) = halves(identity.trace_id());
         let data = Arc::new(SpanData {
+            key: self.key(id),
             site,
             start: SpanStartRecord {
                 trace_id: call.trace_id(),
@@ -229,7 +211,7 @@ where
             extensions.replace(values);
         }
         drop(extensions);
-        frames::keep(self.number, id, data);
+        frames::keep(data);
     }
 
     fn on_record(&self, id: &Id, values: &NewValues<'_>, context: Context<'_, S>) {
@@ -249,7 +231,7 @@ where
     }
 
     fn on_follows_from(&self, id: &Id, followed: &Id, context: Context<'_, S>) {
-        let get = |id| data_of(&context.span(id)?);
+        let get = |id| self.look_up(&context.span(id)?);
         let (Some(span), Some(followed)) = (get(id), get(followed)) else {
             return self.lost.add();
         };
@@ -279,22 +261,19 @@ where
             Some(other) => other.to_text(),
             None => String::new(),
         };
-        let (trace_id, (w3c_trace_high, w3c_trace_low), span_id) =
-            match self.nearest(context.event_span(event)) {
-                Some(span) => {
-                    let start = &span.start;
-                    let trace = (start.w3c_trace_high, start.w3c_trace_low);
-                    (start.trace_id, trace, start.span_id)
-                }
-                None => {
-                    // Without a span it can be in a call of a probe.
-                    let here = event.is_contextual().then(TraceContext::current);
-                    let trace_id = here.as_ref().and_then(TraceContext::trace_id);
-                    let trace = here.and_then(|here| here.traceparent());
-                    let trace = trace.map_or(0, |trace| trace.trace_id());
-                    (trace_id.unwrap_or(NO_TRACE), halves(trace), 0)
-                }
-            };
+        let span = self.nearest(context.event_span(event)).map(|it| {
+            let start = &it.start;
+            let trace = (start.w3c_trace_high, start.w3c_trace_low);
+            (start.trace_id, trace, start.span_id)
+        });
+        let (trace_id, (w3c_trace_high, w3c_trace_low), span_id) = span.unwrap_or_else(|| {
+            // Without a span it can be in a call of a probe.
+            let here = event.is_contextual().then(TraceContext::current);
+            let trace_id = here.as_ref().and_then(TraceContext::trace_id);
+            let trace = here.and_then(|here| here.traceparent());
+            let trace = trace.map_or(0, |trace| trace.trace_id());
+            (trace_id.unwrap_or(NO_TRACE), halves(trace), 0)
+        });
         let record = EventRecord {
             trace_id,
             timestamp: self.now(),
@@ -313,24 +292,21 @@ where
     }
 
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
-        let look_up = || data_of(&context.span(id)?);
-        frames::enter(self.number, id, look_up, || self.now());
+        let look_up = || self.look_up(&context.span(id)?);
+        frames::enter(self.key(id), look_up, || self.now());
     }
 
     fn on_exit(&self, id: &Id, _context: Context<'_, S>) {
-        frames::exit(self.number, id, self.now());
+        frames::exit(self.key(id), self.now());
     }
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         let tout = self.now();
-        let known = frames::take(self.number, &id);
-        let Some(data) = known.or_else(|| data_of(&context.span(&id)?)) else {
+        let last = frames::take(self.key(&id));
+        let Some(data) = last.or_else(|| self.look_up(&context.span(&id)?)) else {
             return;
         };
-        if data.is_closed.swap(true, Ordering::Relaxed) {
-            // The other layer of this type has recorded its end.
-            return;
-        }
+        data.is_closed.store(true, Ordering::Relaxed);
         let mut values = Values::default();
         if data.site.fields() > 0 {
             let span = context.span(&id);
@@ -339,7 +315,30 @@ where
                 None => self.lost.add(),
             }
         }
-        self.emit_end(&data, &values.0, tout);
+        let start = &data.start;
+        // The clock may have been set back meanwhile: no time must be negative.
+        let tout = tout.max(start.tin);
+        let busy = data.busy.load(Ordering::Relaxed);
+        let record = SpanRecord {
+            operation_signature: data.site.signature,
+            trace_id: start.trace_id,
+            tin: start.tin,
+            tout,
+            hostname: start.hostname,
+            eoi: start.eoi,
+            ess: start.ess,
+            w3c_trace_high: start.w3c_trace_high,
+            w3c_trace_low: start.w3c_trace_low,
+            span_id: start.span_id,
+            parent_span_id: start.parent_span_id,
+            busy,
+            // Threads that are in the span at the same time can be busy for longer than it lasts.
+            idle: tout.abs_diff(start.tin).saturating_sub(busy),
+            level: start.level,
+            target: start.target,
+            name: start.name,
+        };
+        self.emit(&record, data.site, &values.0, |layout| layout.end.as_ref());
     }
 }
 
@@ -351,13 +350,9 @@ const NO_TRACE: i64 = -1;
 /// The parent decides the trace, not the thread. A contextual span can be within calls of probes
 /// that began in its parent: then the thread has the same trace.
 fn context_in(parent: &TraceCall, is_contextual: bool) -> TraceContext {
-    if is_contextual {
-        let here = TraceContext::current();
-        if here.trace_id() == Some(parent.trace_id()) {
-            return here;
-        }
-    }
-    parent.within()
+    let here = is_contextual.then(TraceContext::current);
+    here.filter(|here| here.trace_id() == Some(parent.trace_id()))
+        .unwrap_or_else(|| parent.within())
 }
 
 /// Returns both halves of a W3C trace id, the upper one first.

@@ -22,7 +22,7 @@ thread_local! {
 /// the calling span exactly.
 pub fn traceparent() -> Option<TraceParent> {
     let here = TraceContext::current();
-    let span = frames::innermost();
+    let span = frames::traceparent();
     // Code within the span may have attached the context of another trace.
     let span = span.filter(|span| here.trace_id() == Some(span.kieker_trace_id()));
     span.or_else(|| here.traceparent())

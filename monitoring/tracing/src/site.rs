@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::{Arc, OnceLock};
 
 use baler_common::record::{Field, FieldType, Interned, Record, Schema};
-use tracing_core::{Level, Metadata};
+use tracing_core::Metadata;
 
 use crate::attributes::{Attribute, Kind};
 use crate::records::{EventRecord, SpanRecord, SpanStartRecord};
@@ -81,7 +81,7 @@ impl Site {
         Self {
             metadata,
             signature: Interned::leaked(&format!("{class}.{name}()")),
-            level: Interned::new(level_name(*metadata.level())),
+            level: Interned::new(metadata.level().as_str()),
             target: Interned::leaked(target),
             name: Interned::leaked(name),
             message: fields.iter().position(|field| field.name() == "message"),
@@ -183,14 +183,4 @@ fn fields(base: &Schema, metadata: &Metadata<'_>, kinds: &[Option<Kind>]) -> Vec
         fields.push(Field::new(name, field_type.optional()));
     }
     fields
-}
-
-fn level_name(level: Level) -> &'static str {
-    match level {
-        Level::ERROR => "ERROR",
-        Level::WARN => "WARN",
-        Level::INFO => "INFO",
-        Level::DEBUG => "DEBUG",
-        _ => "TRACE",
-    }
 }
