@@ -2,6 +2,9 @@
 //!
 //! `cost SPANS CASE` runs one case only, so that `perf stat -e instructions:u` can count it.
 
+#![expect(clippy::print_stdout, reason = "the output of the program")]
+
+use std::error::Error;
 use std::time::{Duration, Instant};
 
 use baler_connector_null::{NullConfig, NullWriter};
@@ -36,26 +39,26 @@ fn span_with_field() {
     info_span!("span", number = 1).in_scope(|| std::hint::black_box(()));
 }
 
-fn main() {
+fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let spans = arguments.next().and_then(|it| it.parse().ok());
     let spans = spans.unwrap_or(1_000_000_u32);
     let only = arguments.next();
     for (name, call) in CASES {
         if only.as_deref().is_none_or(|only| only == name) {
-            println!("{name:<18}{:8.1} ns", cost(name, call, spans));
+            println!("{name:<18}{:8.1} ns", cost(name, call, spans)?);
         }
     }
+    Ok(())
 }
 
 /// The calls of a round: few enough for their records to stay in the queue.
 const ROUND: u32 = 2_000;
 
 /// Returns the nanoseconds of a call: the median of all rounds. Between two rounds the queues empty.
-fn cost(name: &str, call: fn(), calls: u32) -> f64 {
+fn cost(name: &str, call: fn(), calls: u32) -> Result<f64, Box<dyn Error>> {
     let writer = NullWriter::new(NullConfig::default());
-    let controller = Controller::builder(Box::new(writer)).start();
-    let controller = controller.expect("the settings are valid");
+    let controller = Controller::builder(Box::new(writer)).start()?;
     controller.install();
     let subscriber = if name.starts_with("layer") {
         Dispatch::new(registry().with(baler_tracing::layer(controller.clone())))
@@ -66,19 +69,17 @@ fn cost(name: &str, call: fn(), calls: u32) -> f64 {
     let outer = name
         .ends_with("nested")
         .then(|| info_span!("outer").entered());
-    let round = || {
+    let mut rounds = Vec::new();
+    for _ in 0..calls.div_ceil(ROUND) {
         let began = Instant::now();
         (0..ROUND).for_each(|_| call());
-        let took = began.elapsed();
-        controller
-            .flush(Duration::from_secs(10))
-            .expect("the null writer takes all");
-        took.as_secs_f64() * 1e9 / f64::from(ROUND)
-    };
-    let mut rounds: Vec<_> = (0..calls.div_ceil(ROUND)).map(|_| round()).collect();
+        rounds.push(began.elapsed().as_secs_f64() * 1e9 / f64::from(ROUND));
+        controller.flush(Duration::from_secs(10))?;
+    }
     drop(outer);
     let stats = controller.shutdown(Duration::from_secs(10)).stats;
     assert_eq!(stats.emitted, stats.delivered, "{stats:?}");
     rounds.sort_by(f64::total_cmp);
-    rounds[rounds.len() / 2]
+    let median = rounds.get(rounds.len() / 2);
+    Ok(*median.ok_or("there must be a call")?)
 }
