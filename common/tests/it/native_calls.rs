@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use baler_common::container::Compression;
-use baler_common::record::{BatchBuilder, Catalog, DynamicRecord, RecordBatch, Schema, Value};
+use baler_common::record::{BatchBuilder, DynamicRecord, RecordBatch, Schema, Value};
 use baler_connector_kieker::types;
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -14,9 +14,7 @@ use std::sync::Arc;
 use baler_common::container::{
     ChunkHeader, ChunkSerializer as _, ClockMapping, Compression, LossReason, LostChunks,
 };
-use baler_common::record::{
-    Catalog, DynamicRecord, EnumType, Field, FieldType, Role, Schema, Value,
-};
+use baler_common::record::{DynamicRecord, EnumType, Field, FieldType, Role, Schema, Value};
 use baler_connector_kieker::types;
 
 use crate::arbitrary;

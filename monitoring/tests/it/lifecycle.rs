@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use baler_common::container::LossReason;
 use baler_common::record::{BatchBuilder, read};
-use baler_connector_kieker::container::KiekerSerializer;
+use baler_connector_kieker::container::{self, KiekerSerializer};
 use baler_connector_kieker::types::KiekerMetadataRecord;
 use baler_monitoring::{
     Clock, Controller, FlushError, StartError, TestClock, emit, installed, shutdown_installed,

@@ -7,7 +7,7 @@ use baler_common::container::LossReason;
 use baler_common::record::{
     DynamicRecord, Field, FieldSource, FieldType, ReadError, Record, RowWriter, Schema, Value, read,
 };
-use baler_connector_kieker::container::KiekerSerializer;
+use baler_connector_kieker::container::{self, KiekerSerializer};
 use baler_monitoring::{Controller, FlushError, Quarantined};
 
 use super::support::{Beat, Medium, Mode, PATIENCE, assert_chunks_add_up, beat, plain};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use baler_analysis::Parcel;
 use baler_common::container::{ChunkHeader, ChunkSerializer, NativeSerializer};
 use baler_common::record::{
-    BatchBuilder, Catalog, DynamicRecord, EnumType, Field, FieldType, Role, Schema, Value,
+    BatchBuilder, DynamicRecord, EnumType, Field, FieldType, Role, Schema, Value,
 };
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 use baler_connector_kieker::container;
