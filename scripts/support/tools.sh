@@ -69,6 +69,8 @@ need() {
     done
     ((${#packages[@]} == 0)) || install_packages "${packages[@]}"
     for it in "${others[@]}"; do
+        # Another need may have brought it.
+        if has "$it"; then continue; fi
         say "$it is missing: installing it"
         install "$it" || die "$it could not be installed"
         has "$it" || die "$it was installed, and still does not run"
@@ -168,6 +170,7 @@ install_python_tools() {
 # install_spark: into the environment of the package in python/.
 install_spark() {
     local folder=$tools_dir/python wanted=$root/scripts/support/spark.txt
+    need python-tools
     "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
         --require-hashes -r "$wanted" >&2 && cp "$wanted" "$folder/spark.txt"
 }
