@@ -13,6 +13,7 @@ use baler_common::container::ChunkDecoder;
 use baler_common::transport::{
     ChunkIdentity, ChunkReader, LaneName, Received, Token, TransportError,
 };
+use baler_connector_kieker::types::WELL_KNOWN_TYPES;
 use baler_files::quarantine::{Attempts, ChunkInWork, Discard, Quarantine, QuarantineThread};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
@@ -128,7 +129,7 @@ impl Source {
         let (done, verdicts) = unbounded();
         let mut source = Self {
             reader,
-            decoder: ChunkDecoder::default(),
+            decoder: ChunkDecoder::default().with_well_known_types(&WELL_KNOWN_TYPES),
             aside: QuarantineThread::new(Box::new(Discard)),
             lanes: LaneTracker::new(),
             in_work: HashMap::new(),
@@ -154,7 +155,8 @@ impl Source {
         source
     }
 
-    /// Sets the decoder: its limits and its catalog.
+    /// Sets the decoder: its limits and its catalog. The default one knows Kieker's types
+    /// ([`WELL_KNOWN_TYPES`]).
     #[must_use]
     pub fn with_decoder(mut self, decoder: ChunkDecoder) -> Self {
         self.decoder = decoder;

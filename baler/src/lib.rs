@@ -45,6 +45,8 @@ pub mod container {
 /// Records: types, schemas, batches ([`baler_common::record`]).
 pub mod record {
     pub use baler_common::record::*;
+    /// Kieker's record types ([`baler_connector_kieker::types`]).
+    pub use baler_connector_kieker::types as kieker;
     // They replace the macros of the same names above, whose code names `baler_common`.
     pub use baler_macros::{FacadeRecord as Record, FacadeRecords as Records};
 }

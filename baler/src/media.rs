@@ -5,12 +5,15 @@ use baler_common::transport::Media;
 #[cfg(feature = "amqp")]
 use baler_common::transport::Medium;
 use baler_connector_kieker::container::KiekerDeserializer;
+use baler_connector_kieker::types::WELL_KNOWN_TYPES;
 
 /// Returns a decoder of the containers of this build: native chunks, and Kieker's.
 ///
 /// A program adds containers of its own by [`ChunkDecoder::with_deserializer`].
 pub fn decoder(limits: Limits) -> ChunkDecoder {
-    ChunkDecoder::new(limits).with_deserializer(KiekerDeserializer::default())
+    ChunkDecoder::new(limits)
+        .with_well_known_types(&WELL_KNOWN_TYPES)
+        .with_deserializer(KiekerDeserializer::default())
 }
 
 /// Returns the media of this build, according to the features of this crate.

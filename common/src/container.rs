@@ -24,6 +24,7 @@ mod limits;
 mod native;
 #[doc(hidden)]
 pub mod varint;
+mod well_known;
 
 pub use compression::{BlockCompression, Compression};
 pub use decoded::{ChunkSummary, ColumnLayout, DecodedChunk, Layout};
@@ -35,3 +36,4 @@ pub use format::{BodyFormat, ChunkDeserializer, ChunkSerializer, FIRST_ADDED_NUM
 pub use header::{ChunkHeader, ClockMapping, LossReason, Losses, LostChunks};
 pub use limits::Limits;
 pub use native::{NativeDeserializer, NativeSerializer, native_identity};
+pub use well_known::WellKnownTypes;

@@ -13,7 +13,6 @@ mod field_value;
 mod intern;
 #[cfg(feature = "irl")]
 pub mod irl;
-pub mod kieker;
 mod read;
 mod reference;
 mod row;

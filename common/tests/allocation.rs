@@ -17,6 +17,7 @@ mod counting;
 #[expect(dead_code, reason = "shared with the other tests, which use all of it")]
 mod native_chunks;
 
+use baler_connector_kieker::types::WELL_KNOWN_TYPES;
 use native_chunks::{PREFIX_BYTES, block, by_hand, inline_schema, reseal, varied, varint};
 
 #[global_allocator]
@@ -30,7 +31,7 @@ const SLACK_BYTES: usize = 64 << 10;
 
 /// Decodes with a fresh decoder and returns the most bytes that this took.
 fn peak_of(chunk: &[u8], limits: &Limits) -> (usize, bool) {
-    let mut decoder = ChunkDecoder::new(limits.clone());
+    let mut decoder = ChunkDecoder::new(limits.clone()).with_well_known_types(&WELL_KNOWN_TYPES);
     let mut decoded = false;
     let peak = counting::peak_of(|| decoded = decoder.decode_with_layout(chunk).is_ok());
     (peak, decoded)
@@ -94,7 +95,10 @@ fn no_chunk_takes_more_memory_than_the_limits_allow() {
     let allowed = BODY_BYTES + DECODED_BYTES + SLACK_BYTES;
     // Memory that is allocated once, at the first use, does not belong to a chunk.
     for chunk in varied(4) {
-        ChunkDecoder::new(limits.clone()).decode(&chunk).unwrap();
+        ChunkDecoder::new(limits.clone())
+            .with_well_known_types(&WELL_KNOWN_TYPES)
+            .decode(&chunk)
+            .unwrap();
     }
 
     let (mut decoded, mut refused, mut highest) = (0_u32, 0_u32, 0);

@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 #[cfg(doc)]
 use baler_common::container::LossReason;
-use baler_common::record::kieker::KiekerMetadataRecord;
 use baler_common::record::{NO_TIMESTAMP, Record, RecordRef, RowWriter, Schema};
 use baler_common::transport::{ChunkIdentity, ChunkWriter};
+use baler_connector_kieker::types::KiekerMetadataRecord;
 
 use super::adaptive::Switch;
 use super::clock::{Clock, monotonic, time_left};

@@ -47,12 +47,12 @@ mod handlers {
     use std::sync::atomic::Ordering;
 
     use baler_common::container::{ChunkHeader, ChunkSerializer as _, NativeSerializer};
-    use baler_common::record::kieker::EmptyRecord;
     use baler_common::record::timing::{
         AggregatedDurationRecord, AsyncOperationExecutionRecord, DurationRecord,
     };
     use baler_common::record::{BatchBuilder, Interned, InternerHold, Record as _};
     use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+    use baler_connector_kieker::types::{EmptyRecord, WELL_KNOWN_TYPES};
 
     use super::FORKS;
     use crate::controller::{self, InstalledHold};
@@ -123,7 +123,8 @@ mod handlers {
             sequence: 0,
         });
         batch.push(&EmptyRecord {}).ok();
-        drop(NativeSerializer::default().serialize(batch.batch(), &header, &mut Vec::new()));
+        let mut serializer = NativeSerializer::default().with_well_known_types(&WELL_KNOWN_TYPES);
+        drop(serializer.serialize(batch.batch(), &header, &mut Vec::new()));
     }
 
     extern "C" fn prepare() {

@@ -9,8 +9,8 @@ use crate::json_text::{self, Json};
 use crate::text::nearest;
 use crate::{AnalysisError, Parcel, Stage};
 use baler_common::mutex::lock;
-use baler_common::record::kieker::KiekerMetadataRecord;
 use baler_common::record::{Field, Record as _, Schema};
+use baler_connector_kieker::types::KiekerMetadataRecord;
 
 /// The maximum number of types that the error for an unknown field lists, and of fields of each
 /// type.

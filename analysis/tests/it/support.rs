@@ -6,9 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_analysis::{AnalysisError, Parcel, Stage};
-use baler_common::container::{
-    ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, NativeSerializer,
-};
+use baler_common::container::{ChunkHeader, ChunkSerializer, Compression, NativeSerializer};
 use baler_common::record::{
     BatchBuilder, DynamicRecord, Field, FieldType, RecordBatch, Schema, Value,
 };
@@ -17,6 +15,7 @@ use baler_common::transport::{
     ProducerId, ReaderCapability, ReaderCloseReport, ReaderStats, Received, Settled, Token,
     TransportError, Verdict,
 };
+use baler_connector_kieker::container;
 use bytes::Bytes;
 
 pub(crate) fn identity(sequence: u64) -> ChunkIdentity {
@@ -70,7 +69,7 @@ pub(crate) fn chunk(sequence: u64) -> Bytes {
 
 pub(crate) fn parcel(records: &[DynamicRecord]) -> Parcel {
     let bytes = encode(&ChunkHeader::new(identity(0)), records);
-    Parcel::new(ChunkDecoder::default().decode(&bytes).unwrap())
+    Parcel::new(container::decoder().decode(&bytes).unwrap())
 }
 
 /// The next event of the script.

@@ -11,12 +11,10 @@ use baler_analysis::traces::{
     CallTree, ClosedTrace, Graph, Level, Operations, Outcome, Reason, SequenceDiagram,
     TraceAnalysis, TraceSettings, report,
 };
-use baler_common::container::{
-    ChunkDecoder, ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer,
-};
-use baler_common::record::kieker::{OperationExecutionRecord, TraceMetadata};
+use baler_common::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
 use baler_common::record::{BatchBuilder, DynamicRecord, RecordBatch};
 use baler_common::transport::{ChunkReader as _, Received};
+use baler_connector_kieker::types::{OperationExecutionRecord, TraceMetadata};
 use baler_connector_kieker::{KiekerLogConfig, KiekerLogReader, container};
 use proptest::prelude::*;
 
@@ -60,7 +58,7 @@ fn parcel_of(batch: &RecordBatch, sequence: u64) -> Parcel {
     let header = ChunkHeader::new(identity(sequence));
     let mut serializer = NativeSerializer::new(Compression::None).unwrap();
     serializer.serialize(batch, &header, &mut bytes).unwrap();
-    Parcel::new(ChunkDecoder::default().decode(&bytes).unwrap())
+    Parcel::new(container::decoder().decode(&bytes).unwrap())
 }
 
 /// The records of a log in chunks, in their order or, with a seed, in a random one.

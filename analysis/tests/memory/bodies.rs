@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use baler_analysis::sinks::{CsvFolder, JsonLines, TextTable};
 use baler_analysis::{Parcel, Stage};
 use baler_common::container::{ChunkDecoder, Limits};
+use baler_connector_kieker::types::WELL_KNOWN_TYPES;
 
 use crate::counting;
 
@@ -29,7 +30,10 @@ pub(crate) fn sinks(bytes: &[u8]) {
     for chunk in whole.chain(fuzz_bodies::chunks(bytes)) {
         for sink in [json, table, csv] {
             let peak = counting::peak_of(|| {
-                if let Ok(chunk) = ChunkDecoder::new(limits()).decode(&chunk) {
+                if let Ok(chunk) = ChunkDecoder::new(limits())
+                    .with_well_known_types(&WELL_KNOWN_TYPES)
+                    .decode(&chunk)
+                {
                     sink(Parcel::new(chunk));
                 }
             });

@@ -4,8 +4,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use baler_common::container::ChunkDecoder;
 use baler_common::transport::Chunk;
+use baler_connector_kieker::container;
 use baler_monitoring::{Controller, Overflow};
 use baler_rig::statistics::to_f64;
 use serde::{Deserialize, Serialize};
@@ -96,7 +96,7 @@ fn call(kind: &Kind, run: &Run, batches: usize) -> Vec<Vec<f64>> {
 /// The batches of the records in these chunks.
 fn recorded(chunks: &[Chunk], run: &Run) -> Result<Measured, Failure> {
     let mut times = vec![Vec::new(); run.steps.len()];
-    let mut decoder = ChunkDecoder::default();
+    let mut decoder = container::decoder();
     for chunk in chunks {
         let decoded = decoder.decode(&chunk.bytes);
         let batch = decoded.map_err(Failure::cannot("decode a chunk"))?.batch;

@@ -6,9 +6,9 @@ use std::num::NonZeroU64;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_common::container::ChunkDecoder;
 use baler_common::record::sampling::PartTimeRecord;
 use baler_common::transport::ChunkWriter;
+use baler_connector_kieker::container;
 use baler_connector_null::{NullConfig, NullWriter};
 use baler_monitoring::usage::process_cpu_time;
 use baler_monitoring::{Controller, Hybrid, probe};
@@ -95,7 +95,7 @@ pub(super) fn measure(seconds: NonZeroU64, budget_per_mille: u32) -> Result<Vec<
     let without = LOADS.map(run).into_iter().collect::<Result<Vec<_>, _>>()?;
 
     let mut records: Vec<PartTimeRecord> = Vec::new();
-    let mut decoder = ChunkDecoder::default();
+    let mut decoder = container::decoder();
     for chunk in written.take() {
         let decoded = decoder.decode(&chunk.bytes);
         let batch = decoded.map_err(Failure::cannot("decode a chunk"))?.batch;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use baler_common::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
 use baler_common::record::{BatchBuilder, Field, FieldType, NO_TIMESTAMP, RowWriter, Schema};
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+use baler_connector_kieker::types::WELL_KNOWN_TYPES;
 use baler_connector_lines::Inference;
 use baler_rig::workload::{Call, Executions, Random, Workload};
 
@@ -102,6 +103,7 @@ fn assert_monotone(records: impl Fn() -> Push) {
 /// The bytes of all records in chunks of this size.
 fn encoded(push: &mut Push, size: usize, compression: Compression) -> usize {
     let mut serializer = NativeSerializer::new(compression).unwrap();
+    serializer.set_well_known_types(&WELL_KNOWN_TYPES);
     let header = ChunkHeader::new(ChunkIdentity {
         producer: ProducerId::new(1),
         epoch: Epoch {

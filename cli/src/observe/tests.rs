@@ -9,10 +9,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use baler_analysis::Source;
-use baler_common::record::kieker::EmptyRecord;
+use baler_common::container::Limits;
 use baler_common::transport::{
     Chunk, ChunkIdentity, ChunkMeta, ContainerKind, Epoch, LaneLag, ProducerId,
 };
+use baler_connector_kieker::types::EmptyRecord;
 use baler_monitoring::Controller;
 use serde_json::Value;
 
@@ -358,7 +359,7 @@ fn a_tap_of_a_server_sees_what_its_writer_takes() {
     let length = u64::from_be_bytes(head[1..].try_into().unwrap());
     let mut chunk = vec![0; usize::try_from(length).unwrap()];
     body.read_exact(&mut chunk).unwrap();
-    let mut decoder = baler_common::container::ChunkDecoder::default();
+    let mut decoder = baler::decoder(Limits::default());
     assert_eq!(decoder.decode(&chunk).unwrap().batch.len(), 1);
     // The tap's end is noticed without another chunk.
     drop(body);

@@ -32,8 +32,9 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ),
     ("baler-macros", Allowed::Only(&["baler-signature"])),
     (
+        // Its probes and samplers emit Kieker's types.
         "baler-monitoring",
-        Allowed::Only(&["baler-common", "baler-macros"]),
+        Allowed::Only(&["baler-common", "baler-connector-kieker", "baler-macros"]),
     ),
     (
         "baler-connector-amqp",
@@ -62,10 +63,10 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ),
     ("baler-irl", Allowed::Only(&[])),
     ("baler-signature", Allowed::Only(&[])),
-    // It has the quarantine from there, as the relay and the spool have.
+    // It has the quarantine from `baler-files`, as the relay and the spool have, and reads Kieker's types.
     (
         "baler-analysis",
-        Allowed::Only(&["baler-common", "baler-files"]),
+        Allowed::Only(&["baler-common", "baler-connector-kieker", "baler-files"]),
     ),
     // The crate on which an application depends: it names all that an application may link, and
     // nothing that tests or measures.

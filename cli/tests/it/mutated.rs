@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use baler_common::container::{ChunkDecoder, Limits};
+use baler_common::container::Limits;
 use bytes::Bytes;
 
 use crate::hostile::store;
@@ -86,7 +86,7 @@ fn with_producer(mut chunk: Vec<u8>, number: usize) -> Vec<u8> {
 /// Whether the chunk is refused, or has few enough records for a quick test. How much output a
 /// small chunk can make is the matter of `hostile`.
 fn is_short_when_written(chunk: &[u8]) -> bool {
-    let decoded = ChunkDecoder::new(Limits::default()).decode(chunk);
+    let decoded = baler::decoder(Limits::default()).decode(chunk);
     decoded.map_or(true, |decoded| decoded.batch.len() <= 10_000)
 }
 

@@ -11,6 +11,7 @@ use super::format::{BodyFormat, ChunkDeserializer};
 use super::limits::Limits;
 use super::native;
 use super::native::NativeDeserializer;
+use super::well_known::WellKnownTypes;
 use crate::record::Catalog;
 
 /// Decodes chunks from their bytes alone.
@@ -72,6 +73,14 @@ impl ChunkDecoder {
         for added in &mut self.added {
             added.as_deserializer_mut().set_catalog(&catalog);
         }
+        self
+    }
+
+    /// Sets the types that native chunks name by number. Without this table a chunk that names one is
+    /// refused with [`DecodeErrorKind::WellKnownTypesMissing`].
+    #[must_use]
+    pub fn with_well_known_types(mut self, types: &'static WellKnownTypes) -> Self {
+        self.native.set_well_known(types);
         self
     }
 

@@ -187,4 +187,14 @@ pub enum DecodeErrorKind {
     /// A variable-length number is longer than its type or than necessary.
     #[error("the variable-length number is malformed")]
     Varint,
+    /// The chunk names a type by number, and the decoder has no table of such types. The table of
+    /// Kieker's types is `WELL_KNOWN_TYPES` in `baler-connector-kieker`; `baler::decoder` has it.
+    #[error(
+        "the well-known type {number} is unknown, because the decoder has no table of such types \
+         (ChunkDecoder::with_well_known_types)"
+    )]
+    WellKnownTypesMissing {
+        /// The number of the type.
+        number: u64,
+    },
 }

@@ -7,6 +7,7 @@ use super::decoded::{ChunkSummary, DecodedChunk, Layout};
 use super::error::{DecodeError, EncodeError};
 use super::header::ChunkHeader;
 use super::limits::Limits;
+use super::well_known::WellKnownTypes;
 use crate::record::{Catalog, RecordBatch};
 use crate::transport::ContainerKind;
 
@@ -72,6 +73,11 @@ pub(super) fn check_number(
 pub trait ChunkSerializer: Send {
     /// The container that it writes.
     fn container(&self) -> ContainerKind;
+
+    /// Sets the types that chunks name by number, if the container has such numbers.
+    fn set_well_known_types(&mut self, types: &'static WellKnownTypes) {
+        let _ = types;
+    }
 
     /// Appends one container with the batch's records to `out`; returns its length in bytes.
     ///

@@ -3,8 +3,7 @@
 
 use std::path::PathBuf;
 
-use baler_common::container::ChunkDecoder;
-
+use crate::native_chunks::decoder;
 use crate::{fuzz_bodies, pattern_bodies};
 
 /// The inputs kept for a target, with the files' names.
@@ -47,11 +46,11 @@ fn memory_that_a_decoder_keeps_shows_nothing_of_what_was_in_it() {
         .iter()
         .flat_map(|(_, bytes)| fuzz_bodies::chunks(bytes));
     let chunks: Vec<_> = chunks.collect();
-    let mut kept = ChunkDecoder::default();
+    let mut kept = decoder();
     let mut decoded = 0;
     // In both orders, so that each comes after larger ones and smaller ones.
     for chunk in chunks.iter().chain(chunks.iter().rev()) {
-        let expected = ChunkDecoder::default().decode(chunk);
+        let expected = decoder().decode(chunk);
         let found = kept.decode(chunk);
         assert_eq!(found, expected);
         decoded += u32::from(found.is_ok());

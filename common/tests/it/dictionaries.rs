@@ -9,10 +9,11 @@ use std::path::Path;
 use baler_common::container::{
     ChunkDecoder, ChunkSerializer as _, DecodeErrorKind, Dictionaries, Dictionary, NativeSerializer,
 };
-use baler_common::record::{Catalog, DynamicRecord, RecordBatch, Value};
+use baler_common::record::{DynamicRecord, RecordBatch, Value};
+use baler_connector_kieker::types::{self, WELL_KNOWN_TYPES};
 
 use crate::arbitrary;
-use crate::native_chunks::{encode, header};
+use crate::native_chunks::{self, encode, header};
 
 /// Trained on chunks of 32 calls of a generated workload: `zstd --train --maxdict=2048`.
 fn dictionary_bytes() -> Vec<u8> {
@@ -24,7 +25,7 @@ fn golden() -> std::path::PathBuf {
 }
 
 fn calls() -> RecordBatch {
-    let catalog = Catalog::kieker();
+    let catalog = types::catalog();
     let name = "kieker.common.record.controlflow.OperationExecutionRecord";
     let schema = catalog.get(name).unwrap();
     let operations = [
@@ -54,6 +55,7 @@ fn calls() -> RecordBatch {
 fn with(dictionary: &Dictionary) -> Vec<u8> {
     let mut chunk = Vec::new();
     NativeSerializer::with_dictionary(3, dictionary)
+        .map(|it| it.with_well_known_types(&WELL_KNOWN_TYPES))
         .unwrap()
         .serialize(&calls(), &header(6, 1), &mut chunk)
         .unwrap();
@@ -63,7 +65,7 @@ fn with(dictionary: &Dictionary) -> Vec<u8> {
 fn decoder(dictionary: Dictionary) -> ChunkDecoder {
     let mut dictionaries = Dictionaries::default();
     dictionaries.insert(dictionary).unwrap();
-    ChunkDecoder::default().with_dictionaries(dictionaries)
+    native_chunks::decoder().with_dictionaries(dictionaries)
 }
 
 #[test]
@@ -94,7 +96,7 @@ fn a_chunk_is_smaller_with_a_dictionary_and_read_by_whoever_has_it() {
 fn a_missing_dictionary_is_named_and_the_header_is_read_without_it() {
     let dictionary = Dictionary::new(dictionary_bytes()).unwrap();
     let chunk = with(&dictionary);
-    let mut decoder = ChunkDecoder::default();
+    let mut decoder = native_chunks::decoder();
     let error = decoder.decode(&chunk).unwrap_err();
     let id = dictionary.id();
     assert_eq!(error.kind, DecodeErrorKind::DictionaryMissing { id });

@@ -9,13 +9,13 @@
 use std::path::Path;
 use std::process::Command;
 
-use baler_common::container::{ChunkDecoder, Compression, DecodedChunk};
+use baler_common::container::{Compression, DecodedChunk};
 use baler_common::record::{DynamicRecord, FieldType, Schema, Value};
 use serde_json::{Value as Json, json};
 
 use crate::arbitrary;
 use crate::native_calls;
-use crate::native_chunks::{encode, header, varied};
+use crate::native_chunks::{decoder, encode, header, varied};
 
 /// The header as the other decoder prints it.
 fn header_json(chunk: &DecodedChunk) -> Json {
@@ -112,7 +112,7 @@ fn decode_by_document(chunks: &[Vec<u8>]) -> Vec<Json> {
 
 #[track_caller]
 fn same_by_document(chunks: &[Vec<u8>]) {
-    let mut decoder = ChunkDecoder::default();
+    let mut decoder = decoder();
     let mut expected = Vec::new();
     for chunk in chunks {
         let decoded = decoder.decode(chunk).unwrap();
@@ -129,7 +129,7 @@ fn same_by_document(chunks: &[Vec<u8>]) {
 
 /// Chunks with zstd (RFC 8878) are left out, because Python before 3.14 does not support it.
 fn can_be_read(chunk: &[u8]) -> bool {
-    let summary = ChunkDecoder::default().summarize(chunk);
+    let summary = decoder().summarize(chunk);
     summary.is_ok_and(|summary| summary.compression.name() != "zstd")
 }
 

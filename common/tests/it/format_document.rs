@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use baler_common::container::{ChunkDecoder, Compression};
-use baler_common::record::{Catalog, DynamicRecord, Field, FieldType, Role, Schema, Value};
+use baler_common::container::Compression;
+use baler_common::record::{DynamicRecord, Field, FieldType, Role, Schema, Value};
+use baler_connector_kieker::types;
 
 use crate::arbitrary;
-use crate::native_chunks::{encode, header};
+use crate::native_chunks::{decoder, encode, header};
 
 const DOCUMENT: &str = include_str!("../../FORMAT.md");
 
@@ -56,7 +57,7 @@ fn the_worked_example_is_what_the_encoder_writes() {
         }
     }
     assert_eq!(documented, chunk, "FORMAT.md differs from {chunk:02x?}");
-    let decoded = ChunkDecoder::default().decode(&documented).unwrap();
+    let decoded = decoder().decode(&documented).unwrap();
     assert_eq!(arbitrary::records_of(&decoded.batch), records);
     assert_eq!(decoded.summary.header, Some(header));
 }
@@ -78,7 +79,7 @@ fn documented_field(field: &Field) -> String {
 #[test]
 fn the_well_known_types_are_those_of_the_catalog() {
     let mut expected = String::new();
-    for (number, schema) in (1..).zip(Catalog::kieker().schemas()) {
+    for (number, schema) in (1..).zip(types::catalog().schemas()) {
         expected += &format!("{number:2} {}\n", schema.name());
         let fields: Vec<_> = schema.fields().iter().map(documented_field).collect();
         if !fields.is_empty() {

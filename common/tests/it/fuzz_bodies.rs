@@ -10,15 +10,20 @@ use baler_common::record::{
     Value,
 };
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+use baler_connector_kieker::types::{self, WELL_KNOWN_TYPES};
 
 /// Decodes the bytes as they are, and once more with corrected length and checksums of a native
 /// chunk. An accepted chunk must survive being encoded again.
 pub(crate) fn container(bytes: &[u8]) {
-    let mut decoder = ChunkDecoder::new(small_limits());
+    let mut decoder = decoder(small_limits());
     decode(&mut decoder, bytes);
     if let Some(sealed) = sealed(bytes) {
         decode(&mut decoder, &sealed);
     }
+}
+
+fn decoder(limits: Limits) -> ChunkDecoder {
+    ChunkDecoder::new(limits).with_well_known_types(&WELL_KNOWN_TYPES)
 }
 
 fn small_limits() -> Limits {
@@ -36,14 +41,14 @@ fn small_limits() -> Limits {
 /// so that every input reaches their decoders.
 pub(crate) fn columns(bytes: &[u8]) {
     if let Some(chunk) = chunk_of_columns(bytes) {
-        decode(&mut ChunkDecoder::new(small_limits()), &chunk);
+        decode(&mut decoder(small_limits()), &chunk);
     }
 }
 
 /// Returns the encodings of the columns that [`columns`] makes of the bytes; none if it is refused.
 pub(crate) fn encodings(bytes: &[u8]) -> Vec<Box<str>> {
     let chunk = chunk_of_columns(bytes).unwrap();
-    let decoded = ChunkDecoder::default().decode_with_layout(&chunk);
+    let decoded = decoder(Limits::default()).decode_with_layout(&chunk);
     let layout = decoded.map(|(_, layout)| layout).unwrap_or_default();
     let columns = layout.columns.into_iter();
     columns.map(|column| column.encoding).collect()
@@ -224,9 +229,10 @@ fn survives(batch: &RecordBatch, header: &ChunkHeader, compression: Compression)
     let Ok(mut serializer) = NativeSerializer::new(compression) else {
         return batch.clone();
     };
+    serializer.set_well_known_types(&WELL_KNOWN_TYPES);
     let mut chunk = Vec::new();
     serializer.serialize(batch, header, &mut chunk).unwrap();
-    let decoded = ChunkDecoder::default().decode(&chunk).unwrap();
+    let decoded = decoder(Limits::default()).decode(&chunk).unwrap();
     assert_eq!(&decoded.batch, batch);
     assert_eq!(decoded.summary.header.as_ref(), Some(header));
     decoded.batch
@@ -245,7 +251,7 @@ fn plain_header() -> ChunkHeader {
 }
 
 /// Made once: it takes as long as a small chunk.
-static KIEKER: LazyLock<Catalog> = LazyLock::new(Catalog::kieker);
+static KIEKER: LazyLock<Catalog> = LazyLock::new(types::catalog);
 
 /// A type whose rows follow from one another.
 const CALL: &str = "kieker.common.record.controlflow.OperationExecutionRecord";

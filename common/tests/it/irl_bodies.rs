@@ -1,7 +1,7 @@
 //! The body of the fuzz target `irl`; `corpus` replays its inputs on stable.
 
-use baler_common::record::Catalog;
 use baler_common::record::irl::{self, IrlSource};
+use baler_connector_kieker::types;
 
 /// Reads the bytes as a file of record types.
 pub(crate) fn irl(bytes: &[u8]) {
@@ -10,7 +10,7 @@ pub(crate) fn irl(bytes: &[u8]) {
         name: "fuzzed",
         text: &text,
     };
-    let mut catalog = Catalog::kieker();
+    let mut catalog = types::catalog();
     let before = catalog.schemas().len();
     match irl::read(&mut catalog, &[source]) {
         Ok(()) => assert!(catalog.schemas().len() >= before),

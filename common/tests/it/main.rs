@@ -20,7 +20,6 @@ mod format_document;
 mod fuzz_bodies;
 #[cfg(feature = "irl")]
 mod irl_bodies;
-mod kieker_types;
 mod native_calls;
 mod native_chunks;
 mod native_corruption;

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use baler_common::container::{ChunkDecoder, Compression};
-use baler_common::record::{BatchBuilder, Catalog, DynamicRecord, RecordBatch, Schema, Value};
+use baler_common::container::Compression;
+use baler_common::record::{BatchBuilder, DynamicRecord, RecordBatch, Schema, Value};
+use baler_connector_kieker::types;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::arbitrary;
-use crate::native_chunks::{PREFIX_BYTES, encode, header, reseal};
+use crate::native_chunks::{PREFIX_BYTES, decoder, encode, header, reseal};
 
 fn schema() -> Arc<Schema> {
     let name = "kieker.common.record.controlflow.OperationExecutionRecord";
-    Arc::clone(Catalog::kieker().get(name).unwrap())
+    Arc::clone(types::catalog().get(name).unwrap())
 }
 
 /// One execution; its strings are numbers.
@@ -106,7 +107,7 @@ fn batch(calls: &[Call]) -> RecordBatch {
 fn survives(calls: &[Call]) -> f64 {
     let batch = batch(calls);
     let chunk = encode(&batch, &header(1, 0), Compression::None);
-    let (decoded, layout) = ChunkDecoder::default().decode_with_layout(&chunk).unwrap();
+    let (decoded, layout) = decoder().decode_with_layout(&chunk).unwrap();
     assert_eq!(decoded.batch, batch);
     let told = ["traceId", "sessionId", "eoi", "ess"];
     let told = layout
@@ -272,10 +273,10 @@ proptest! {
             chunk[at] = byte;
         }
         reseal(&mut chunk);
-        if let Ok(decoded) = ChunkDecoder::default().decode(&chunk) {
+        if let Ok(decoded) = decoder().decode(&chunk) {
             let header = decoded.summary.header.unwrap();
             let again = encode(&decoded.batch, &header, Compression::None);
-            let again = ChunkDecoder::default().decode(&again).unwrap();
+            let again = decoder().decode(&again).unwrap();
             let records = arbitrary::records_of(&decoded.batch);
             prop_assert_eq!(arbitrary::records_of(&again.batch), records);
         }

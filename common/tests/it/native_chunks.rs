@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use baler_common::container::{ChunkHeader, ChunkSerializer, Compression, NativeSerializer};
+use baler_common::container::{
+    ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, NativeSerializer,
+};
 use baler_common::record::{
     BatchBuilder, DynamicRecord, Field, FieldType, RecordBatch, Schema, Value,
 };
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+use baler_connector_kieker::types::WELL_KNOWN_TYPES;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -34,6 +37,17 @@ pub(crate) fn compressions() -> Vec<Compression> {
         .collect()
 }
 
+/// A decoder that knows Kieker's types.
+pub(crate) fn decoder() -> ChunkDecoder {
+    ChunkDecoder::default().with_well_known_types(&WELL_KNOWN_TYPES)
+}
+
+/// A serializer that knows Kieker's types.
+pub(crate) fn serializer(compression: Compression) -> NativeSerializer {
+    let serializer = NativeSerializer::new(compression).unwrap();
+    serializer.with_well_known_types(&WELL_KNOWN_TYPES)
+}
+
 /// The batch as a chunk.
 pub(crate) fn encode(
     batch: &RecordBatch,
@@ -41,8 +55,7 @@ pub(crate) fn encode(
     compression: Compression,
 ) -> Vec<u8> {
     let mut chunk = Vec::new();
-    let bytes = NativeSerializer::new(compression)
-        .unwrap()
+    let bytes = serializer(compression)
         .serialize(batch, header, &mut chunk)
         .unwrap();
     assert_eq!(bytes, chunk.len());

@@ -1,15 +1,15 @@
 //! Broken native chunks: every flip and every truncation is reported, without other effects.
 
-use baler_common::container::{ChunkDecoder, DecodeErrorKind, native_identity};
+use baler_common::container::{DecodeErrorKind, native_identity};
 
 use crate::arbitrary;
-use crate::native_chunks::{PREFIX_BYTES, reseal, varied};
+use crate::native_chunks::{PREFIX_BYTES, decoder, reseal, varied};
 
 const CHUNKS: usize = 240;
 
 #[test]
 fn every_single_bit_flip_is_detected() {
-    let mut decoder = ChunkDecoder::default();
+    let mut decoder = decoder();
     let mut flips = 0_u32;
     for mut chunk in varied(CHUNKS) {
         decoder.decode(&chunk).unwrap();
@@ -28,7 +28,7 @@ fn every_single_bit_flip_is_detected() {
 
 #[test]
 fn every_truncation_is_detected() {
-    let mut decoder = ChunkDecoder::default();
+    let mut decoder = decoder();
     for chunk in varied(CHUNKS) {
         for end in 0..chunk.len() {
             let error = decoder.decode(&chunk[..end]).unwrap_err();
@@ -43,7 +43,7 @@ fn every_truncation_is_detected() {
 
 #[test]
 fn the_identity_is_read_without_the_rest_of_a_chunk() {
-    let decoder = ChunkDecoder::default();
+    let decoder = decoder();
     for chunk in varied(20) {
         let identity = decoder.summarize(&chunk).unwrap().identity();
         assert!(identity.is_some());
@@ -56,7 +56,7 @@ fn the_identity_is_read_without_the_rest_of_a_chunk() {
 
 #[test]
 fn bytes_behind_a_chunk_are_refused() {
-    let mut decoder = ChunkDecoder::default();
+    let mut decoder = decoder();
     for chunk in varied(20) {
         let error = decoder.decode(&[&chunk[..], &[0]].concat()).unwrap_err();
         assert_eq!(error.kind, DecodeErrorKind::Trailing { bytes: 1 });
@@ -71,7 +71,7 @@ fn bytes_behind_a_chunk_are_refused() {
 /// The checksums protect against accidents, not against an attacker who can compute them.
 #[test]
 fn flips_under_a_right_checksum_yield_an_error_or_records_that_can_be_read() {
-    let mut decoder = ChunkDecoder::default();
+    let mut decoder = decoder();
     let (mut refused, mut taken) = (0_u32, 0_u32);
     for mut chunk in varied(CHUNKS) {
         for index in PREFIX_BYTES..chunk.len().saturating_sub(4) {

@@ -12,16 +12,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use baler_common::container::{
-    ChunkDecoder, ChunkHeader, ChunkSerializer as _, ClockMapping, Compression, LossReason,
-    LostChunks, NativeSerializer,
+    ChunkHeader, ChunkSerializer as _, ClockMapping, Compression, LossReason, LostChunks,
 };
-use baler_common::record::{
-    Catalog, DynamicRecord, EnumType, Field, FieldType, Role, Schema, Value,
-};
+use baler_common::record::{DynamicRecord, EnumType, Field, FieldType, Role, Schema, Value};
+use baler_connector_kieker::types;
 
 use crate::arbitrary;
 use crate::native_calls;
-use crate::native_chunks::{compressions, header, service_records};
+use crate::native_chunks::{compressions, decoder, header, serializer, service_records};
 
 struct Golden {
     name: &'static str,
@@ -123,7 +121,7 @@ fn every_type() -> Vec<DynamicRecord> {
 
 /// Calls as Kieker knows them, one every microsecond.
 fn kieker_calls() -> Vec<DynamicRecord> {
-    let catalog = Catalog::kieker();
+    let catalog = types::catalog();
     let name = "kieker.common.record.controlflow.OperationExecutionRecord";
     let schema = catalog.get(name).unwrap();
     (0..48_i64)
@@ -407,7 +405,7 @@ fn goldens() -> Vec<Golden> {
 fn golden_chunks_are_read_and_still_as_small() {
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
     let built_in = compressions();
-    let mut decoder = ChunkDecoder::default();
+    let mut decoder = decoder();
     for golden in goldens() {
         let name = golden.name;
         if !built_in
@@ -418,7 +416,7 @@ fn golden_chunks_are_read_and_still_as_small() {
         }
         let path = folder().join(format!("{name}.chunk"));
         let batch = arbitrary::batch(&golden.records);
-        let mut serializer = NativeSerializer::new(golden.compression).unwrap();
+        let mut serializer = serializer(golden.compression);
         let mut encoded = Vec::new();
         // Only strings that come again are cut into words.
         for _ in 0..2 {
@@ -455,7 +453,7 @@ fn golden_chunks_are_read_and_still_as_small() {
 /// The columns of a golden chunk, each with the encodings that it has.
 fn golden_columns(name: &str) -> Vec<(String, String)> {
     let chunk = std::fs::read(folder().join(name)).unwrap();
-    let (_, layout) = ChunkDecoder::default().decode_with_layout(&chunk).unwrap();
+    let (_, layout) = decoder().decode_with_layout(&chunk).unwrap();
     let columns = layout.columns.iter();
     columns
         .map(|it| (it.field.to_string(), it.encoding.to_string()))

@@ -3,14 +3,14 @@
 use baler_common::container::{ChunkDecoder, DecodeErrorKind as Kind, Limits};
 use baler_common::record::{RecordBatch, SchemaError};
 
-use crate::native_chunks::{block, by_hand, header, inline_schema, reseal, varint};
+use crate::native_chunks::{block, by_hand, decoder, header, inline_schema, reseal, varint};
 
 const U64: &[u8] = &[0x09, 0];
 const STRING: &[u8] = &[0x0d, 0];
 
 #[track_caller]
 fn refuse(chunk: &[u8]) -> Kind {
-    ChunkDecoder::default().decode(chunk).unwrap_err().kind
+    decoder().decode(chunk).unwrap_err().kind
 }
 
 /// A table of one row: its columns and timestamps, with length and number of rows before them.
@@ -32,17 +32,11 @@ fn empty() -> Vec<u8> {
 
 #[test]
 fn a_chunk_made_by_hand_is_decoded() {
-    assert!(
-        ChunkDecoder::default()
-            .decode(&empty())
-            .unwrap()
-            .batch
-            .is_empty()
-    );
+    assert!(decoder().decode(&empty()).unwrap().batch.is_empty());
     let schema = inline_schema("t", &[("a", U64)]);
     let columns = [0x00, 1, 7, 0x00, 1, 20];
     let chunk = by_hand(3, 1, 0, &body(&[&schema, &table(3, &columns)]));
-    let batch = ChunkDecoder::default().decode(&chunk).unwrap().batch;
+    let batch = decoder().decode(&chunk).unwrap().batch;
     let times: Vec<_> = batch.records().map(|record| record.timestamp()).collect();
     assert_eq!(times, [Some(10); 3]);
 }
@@ -84,7 +78,7 @@ fn optional_features_to_come_are_passed_over() {
     chunk[20] += 3;
     chunk.splice(54..54, [1, 2, 3]);
     reseal(&mut chunk);
-    let decoded = ChunkDecoder::default().decode(&chunk).unwrap();
+    let decoded = decoder().decode(&chunk).unwrap();
     assert_eq!(decoded.batch, RecordBatch::default());
     let mut expected = header(0, 0);
     expected.identity.epoch.start_unix_ns = 0;
@@ -191,6 +185,13 @@ fn schemas_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn a_number_of_a_type_is_refused_without_the_table_of_types() {
+    let chunk = by_hand(1, 1, 0, &body(&[&varint(2)]));
+    let error = ChunkDecoder::default().decode(&chunk).unwrap_err();
+    assert_eq!(error.kind, Kind::WellKnownTypesMissing { number: 2 });
+}
+
+#[test]
 fn values_that_their_types_cannot_hold_are_refused() {
     // The type's bytes, and a constant one above the largest value.
     let enum_of_two: &[u8] = &[0x0f, 1, b'e', 2, 1, b'x', 1, b'y', 0];
@@ -211,7 +212,7 @@ fn values_that_their_types_cannot_hold_are_refused() {
         let columns = [&[0x00][..], &length, &value, &[0x00, 1, 2]].concat();
         let schema = inline_schema("t", &[("a", kind)]);
         let chunk = by_hand(1, 1, 0, &body(&[&schema, &table(1, &columns)]));
-        let error = ChunkDecoder::default().decode(&chunk).unwrap_err();
+        let error = decoder().decode(&chunk).unwrap_err();
         assert!(
             matches!(error.kind, Kind::Invalid { .. }),
             "{kind:02x?} {error}"
@@ -226,7 +227,7 @@ fn strings_are_checked() {
     let strings = [&[0x00, 0x00, 1, 2][..], b"abcd"].concat();
     let columns = |id| table(1, &[0x00, 1, id, 0x00, 1, 2]);
     let chunk = |strings: &[u8], id| by_hand(1, 1, 2, &body(&[&schema, strings, &columns(id)]));
-    assert!(ChunkDecoder::default().decode(&chunk(&strings, 1)).is_ok());
+    assert!(decoder().decode(&chunk(&strings, 1)).is_ok());
     assert_eq!(refuse(&chunk(&strings, 2)), Kind::Invalid { found: 2 });
     // Two bytes of a character in one string, one in the other.
     let split = [&[0x00, 0x00, 1, 2][..], "a\u{20ac}".as_bytes()].concat();
@@ -260,10 +261,7 @@ fn counts_that_contradict_each_other_are_refused() {
     assert_eq!(refuse(&wrong), length(2, 1));
     let order = [0x02, 3, 0, 1, 0b110];
     let right = by_hand(3, 2, 0, &body(&[&schema, &other, &order, &tables]));
-    assert_eq!(
-        ChunkDecoder::default().decode(&right).unwrap().batch.len(),
-        3
-    );
+    assert_eq!(decoder().decode(&right).unwrap().batch.len(), 3);
     let trailing = by_hand(1, 1, 0, &body(&[&schema, &table(1, &times), &[0]]));
     assert_eq!(refuse(&trailing), Kind::Trailing { bytes: 1 });
     let in_table = by_hand(1, 1, 0, &body(&[&schema, &table(1, &[0x00, 1, 2, 9])]));
@@ -299,14 +297,14 @@ fn blocks_are_checked_before_they_are_decompressed() {
 fn a_body_may_be_cut_into_blocks_anywhere() {
     let schema = inline_schema("t", &[("a", U64)]);
     let whole = [&schema[..], &table(3, &[0x00, 1, 7, 0x00, 1, 20])].concat();
-    let expected = ChunkDecoder::default()
+    let expected = decoder()
         .decode(&by_hand(3, 1, 0, &block(&whole)))
         .unwrap()
         .batch;
     for cut in 1..whole.len() {
         let blocks = [block(&whole[..cut]), block(&whole[cut..])].concat();
         let chunk = by_hand(3, 1, 0, &blocks);
-        let decoded = ChunkDecoder::default().decode(&chunk).unwrap();
+        let decoded = decoder().decode(&chunk).unwrap();
         assert_eq!(decoded.batch, expected);
     }
 }

@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use baler_common::container::{
-    ChunkDecoder, ChunkSerializer, Compression, EncodeError, NativeSerializer,
-};
+use baler_common::container::{ChunkSerializer, Compression, EncodeError, NativeSerializer};
 use baler_common::record::{
-    BatchBuilder, Catalog, DynamicRecord, Field, FieldType, Interned, Record, RecordBatch, Schema,
-    Value,
+    BatchBuilder, DynamicRecord, Field, FieldType, Interned, Record, RecordBatch, Schema, Value,
 };
+use baler_connector_kieker::types;
 use proptest::prelude::*;
 
 use crate::arbitrary;
-use crate::native_chunks::{compressions, encode, header};
+use crate::native_chunks::{compressions, decoder, encode, header, serializer};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
@@ -23,7 +21,7 @@ proptest! {
         header in arbitrary::header(),
     ) {
         let batch = arbitrary::batch(&records);
-        let mut decoder = ChunkDecoder::default();
+        let mut decoder = decoder();
         for compression in compressions() {
             let chunk = encode(&batch, &header, compression);
             let (decoded, layout) = decoder.decode_with_layout(&chunk).unwrap();
@@ -55,11 +53,11 @@ proptest! {
     #[test]
     fn every_batch_survives_a_serializer_that_has_seen_it(records in arbitrary::records()) {
         let batch = arbitrary::batch(&records);
-        let mut serializer = NativeSerializer::default();
+        let mut serializer = serializer(Compression::None);
         for sequence in 0..3 {
             let mut chunk = Vec::new();
             serializer.serialize(&batch, &header(1, sequence), &mut chunk).unwrap();
-            let decoded = ChunkDecoder::default().decode(&chunk).unwrap();
+            let decoded = decoder().decode(&chunk).unwrap();
             prop_assert_eq!(&decoded.batch, &batch);
         }
     }
@@ -70,7 +68,7 @@ fn an_empty_batch_is_a_chunk_without_a_body() {
     let mut header = header(1, 9);
     header.last_of_epoch = true;
     let chunk = encode(&RecordBatch::default(), &header, Compression::None);
-    let (decoded, layout) = ChunkDecoder::default().decode_with_layout(&chunk).unwrap();
+    let (decoded, layout) = decoder().decode_with_layout(&chunk).unwrap();
     assert_eq!(decoded.batch, RecordBatch::default());
     assert_eq!(decoded.summary.header, Some(header));
     assert_eq!((layout.body_bytes, layout.header_bytes), (0, chunk.len()));
@@ -92,7 +90,7 @@ fn a_table_that_stayed_empty_is_left_out() {
     let batch = builder.take();
     assert_eq!(batch.tables().len(), 3);
     let chunk = encode(&batch, &header(1, 0), Compression::None);
-    let decoded = ChunkDecoder::default().decode(&chunk).unwrap().batch;
+    let decoded = decoder().decode(&chunk).unwrap().batch;
     assert_eq!(decoded.tables().len(), 2);
     let names: Vec<_> = decoded
         .records()
@@ -117,7 +115,7 @@ fn timestamps_that_repeat_a_field_are_not_written_twice() {
     }
     let batch = builder.take();
     let chunk = encode(&batch, &header(1, 0), Compression::None);
-    let (decoded, layout) = ChunkDecoder::default().decode_with_layout(&chunk).unwrap();
+    let (decoded, layout) = decoder().decode_with_layout(&chunk).unwrap();
     assert_eq!(decoded.batch, batch);
     let timestamps = layout.columns.last().unwrap();
     assert_eq!(&*timestamps.field, "(timestamp)");
@@ -126,7 +124,7 @@ fn timestamps_that_repeat_a_field_are_not_written_twice() {
 
 #[test]
 fn kieker_s_types_are_named_by_number() {
-    let catalog = Catalog::kieker();
+    let catalog = types::catalog();
     for schema in catalog.schemas() {
         let values: Vec<Value> = schema
             .fields()
@@ -148,7 +146,7 @@ fn kieker_s_types_are_named_by_number() {
         let record = DynamicRecord::new(Arc::clone(schema), Some(1), values).unwrap();
         let batch = arbitrary::batch(std::slice::from_ref(&record));
         let chunk = encode(&batch, &header(1, 0), Compression::None);
-        let (decoded, layout) = ChunkDecoder::default().decode_with_layout(&chunk).unwrap();
+        let (decoded, layout) = decoder().decode_with_layout(&chunk).unwrap();
         assert_eq!(arbitrary::records_of(&decoded.batch), [record]);
         assert_eq!(layout.schema_bytes, 1, "{}", schema.name());
     }
@@ -159,7 +157,7 @@ fn equal_batches_yield_equal_bytes_whatever_was_serialized_before() {
     let records = crate::native_chunks::service_records(1, 100);
     let others = crate::native_chunks::service_records(2, 7);
     for compression in compressions() {
-        let mut serializer = NativeSerializer::new(compression).unwrap();
+        let mut serializer = serializer(compression);
         let mut chunks = Vec::new();
         for records in [&records, &others, &records] {
             let mut chunk = vec![0xaa];
@@ -201,7 +199,7 @@ fn interned_strings_are_written_as_all_others_are() {
         .map(|number| words.map(|word| word.repeat(number % 11 % 4)).concat() + words[number % 6])
         .collect();
     let mut builder = BatchBuilder::new();
-    let mut serializer = NativeSerializer::new(Compression::None).unwrap();
+    let mut serializer = serializer(Compression::None);
     // Strings of one chunk are known in the next ones.
     for size in [7, 40, 300, 40, 7] {
         let pairs = texts.iter().take(size).zip(texts.iter().rev());
@@ -215,7 +213,7 @@ fn interned_strings_are_written_as_all_others_are() {
         let mut chunk = Vec::new();
         let header = header(1, 1);
         serializer.serialize(&batch, &header, &mut chunk).unwrap();
-        let decoded = ChunkDecoder::default().decode(&chunk).unwrap();
+        let decoded = decoder().decode(&chunk).unwrap();
         assert_eq!(decoded.batch, batch);
         // Decoded strings have no number by which they could be recognised.
         assert_eq!(encode(&decoded.batch, &header, Compression::None), chunk);

@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
-use baler_common::container::ChunkDecoder;
 use baler_common::record::BatchBuilder;
 use proptest::prelude::*;
 
 use crate::arbitrary;
-use crate::native_chunks::{batch_of, compressions, encode, header, service_records};
+use crate::native_chunks::{batch_of, compressions, decoder, encode, header, service_records};
 
 const PRODUCERS: u64 = 8;
 const CHUNKS_EACH: u64 = 12;
@@ -36,7 +35,7 @@ proptest! {
                 sent.insert(header.identity, records);
             }
         }
-        let mut decoders = vec![ChunkDecoder::default(); decoders];
+        let mut decoders = vec![decoder(); decoders];
         for (number, index) in dealt.into_iter().zip(deal).take(kept) {
             let number = usize::try_from(number).unwrap();
             let decoder = index.get_mut(&mut decoders);

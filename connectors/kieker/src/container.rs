@@ -46,6 +46,8 @@ pub use time_unit::TimeUnit;
 use baler_common::container::{ChunkDecoder, ChunkExtent};
 use baler_common::record::FieldType;
 
+use crate::types::WELL_KNOWN_TYPES;
+
 /// The container's magic.
 const MAGIC: [u8; 4] = ChunkExtent::KIEKER_MAGIC;
 
@@ -64,7 +66,9 @@ const STRING_MEMORY: usize = size_of::<&str>() + 2 * size_of::<u32>();
 
 /// Returns a decoder of native chunks, and of chunks in Kieker's container with Kieker's types.
 pub fn decoder() -> ChunkDecoder {
-    ChunkDecoder::default().with_deserializer(KiekerDeserializer::default())
+    ChunkDecoder::default()
+        .with_well_known_types(&WELL_KNOWN_TYPES)
+        .with_deserializer(KiekerDeserializer::default())
 }
 
 /// Returns the least bytes of a value of this type. Only a list may have more.

@@ -24,6 +24,7 @@ pub mod messages;
 mod reader;
 #[cfg(feature = "media")]
 mod schema;
+pub mod types;
 #[cfg(feature = "media")]
 mod writer;
 

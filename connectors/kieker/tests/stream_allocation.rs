@@ -10,6 +10,7 @@
 use baler_common::record::Catalog;
 use baler_common::record::irl::{self, IrlSource, MAX_BYTES};
 use baler_connector_kieker::container::KiekerStream;
+use baler_connector_kieker::types;
 
 #[path = "../../../common/tests/it/counting.rs"]
 mod counting;
@@ -48,7 +49,7 @@ fn announcements() -> Vec<Vec<u8>> {
 
 #[test]
 fn announced_lengths_cost_nothing_and_files_of_types_cost_bounded_memory() {
-    let catalog = Catalog::shared_kieker();
+    let catalog = types::shared_catalog();
     for stream in announcements() {
         let peak = counting::peak_of(|| {
             for mut cutter in [

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use baler_common::number::{to_u64, to_usize};
-use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::timing::{AggregatedDurationRecord, DurationRecord};
 use baler_common::record::{
     BatchBuilder, FieldColumn, Interned, PushError, Record as _, RowWriter, Schema,
 };
+use baler_connector_kieker::types::OperationExecutionRecord;
 
 use crate::clock::{TickMapping, is_in_ticks, monotonic, unmarked};
 use crate::probe::{self, CallTotals, KIND_BITS, no_session};

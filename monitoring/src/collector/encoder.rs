@@ -12,6 +12,7 @@ use baler_common::container::{
 };
 use baler_common::record::{Catalog, RecordBatch};
 use baler_common::transport::{Chunk, ChunkIdentity, ChunkMeta, ContainerKind};
+use baler_connector_kieker::types::WELL_KNOWN_TYPES;
 use bytes::Bytes;
 
 /// The number of ranges of lost chunks that a header lists, the newest ones. Adjacent lost chunks
@@ -85,7 +86,9 @@ impl Encoder {
         catalog: &Arc<Catalog>,
     ) -> Result<DecodedChunk, DecodeError> {
         match self.serializer.deserializer() {
-            None => ChunkDecoder::default().decode(chunk),
+            None => ChunkDecoder::default()
+                .with_well_known_types(&WELL_KNOWN_TYPES)
+                .decode(chunk),
             Some(mut deserializer) => {
                 deserializer.set_catalog(catalog);
                 deserializer.deserialize(chunk, &Limits::default(), None)

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use baler_common::record::{BatchBuilder, Catalog, PushError, RecordBatch, RecordRef, Schema};
+use baler_connector_kieker::types;
 
 /// Returns the first and the second half of the records, in order.
 ///
@@ -98,7 +99,7 @@ impl ChunkTypes {
 
     /// Returns a catalog of Kieker's types and the types of this chunk.
     pub(super) fn catalog_of(&self, ticket: u64) -> Arc<Catalog> {
-        let mut catalog = Catalog::kieker();
+        let mut catalog = types::catalog();
         let position = self.chunks.binary_search_by_key(&ticket, |(own, _)| *own);
         let types = position.ok().and_then(|at| self.chunks.get(at));
         for schema in types.into_iter().flat_map(|(_, types)| types) {

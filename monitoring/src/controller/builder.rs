@@ -9,10 +9,11 @@ use baler_common::container::{ChunkSerializer, NativeSerializer};
 use baler_common::pattern::PatternList;
 use baler_common::random::random;
 use baler_common::record::Interned;
-use baler_common::record::kieker::KiekerMetadataRecord;
 use baler_common::transport::{
     ChunkIdentity, ChunkWriter, Epoch, Notify, Outbox, ProducerId, RetryPolicy,
 };
+use baler_connector_kieker::types::KiekerMetadataRecord;
+use baler_connector_kieker::types::WELL_KNOWN_TYPES;
 
 use super::Controller;
 use super::settings::{Settings, StartError};
@@ -48,7 +49,9 @@ impl ControllerBuilder {
         settings.outbox.retry.seed = random();
         Self {
             writer,
-            serializer: Box::new(NativeSerializer::default()),
+            serializer: Box::new(
+                NativeSerializer::default().with_well_known_types(&WELL_KNOWN_TYPES),
+            ),
             producer: None,
             application: "<no-controller-name>".into(),
             hostname: None,
@@ -236,7 +239,10 @@ impl ControllerBuilder {
     }
 
     /// The serializer of chunks. Default [`NativeSerializer`] without compression.
-    pub fn serializer(mut self, serializer: impl ChunkSerializer + 'static) -> Self {
+    ///
+    /// It names Kieker's types by number ([`WELL_KNOWN_TYPES`]), if its container has such numbers.
+    pub fn serializer(mut self, mut serializer: impl ChunkSerializer + 'static) -> Self {
+        serializer.set_well_known_types(&WELL_KNOWN_TYPES);
         self.serializer = Box::new(serializer);
         self
     }

@@ -10,8 +10,8 @@ use std::panic::{self, AssertUnwindSafe};
 use std::task::Poll;
 use std::thread;
 
-use baler_common::record::kieker::AfterOperationFailedEvent;
 use baler_common::record::{Interned, Record};
+use baler_connector_kieker::types::AfterOperationFailedEvent;
 
 use super::call::{AsyncCall, AsyncRecord};
 use super::published::Published;
@@ -265,7 +265,7 @@ impl EventCall {
 
 #[cfg(test)]
 mod tests {
-    use baler_common::record::kieker;
+    use baler_connector_kieker::types as kieker;
 
     use super::*;
 

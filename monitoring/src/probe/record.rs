@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use baler_common::record::kieker::TraceMetadata;
 use baler_common::record::{Interned, Record as _, RowWriter, Schema};
+use baler_connector_kieker::types::TraceMetadata;
 
 use super::registry;
 use super::site::{OFF, Site, SiteNumber};

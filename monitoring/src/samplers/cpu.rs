@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use baler_common::record::kieker::{CPUUtilizationRecord, ResourceUtilizationRecord};
+use baler_connector_kieker::types::{CPUUtilizationRecord, ResourceUtilizationRecord};
 
 use super::proc::{float, malformed, numbers};
 use super::sensor::{Context, Sample, Sensor};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use baler_common::record::kieker::DiskUsageRecord;
+use baler_connector_kieker::types::DiskUsageRecord;
 
 use super::proc::{Meters, float, malformed, numbers, per_second};
 use super::sensor::{Context, Sample, Sensor};

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use baler_common::record::kieker::{LoadAverageRecord, MemSwapUsageRecord};
+use baler_connector_kieker::types::{LoadAverageRecord, MemSwapUsageRecord};
 
 use super::proc::{bytes, malformed, signed};
 use super::sensor::{Context, Sample, Sensor};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use baler_common::record::kieker::NetworkUtilizationRecord;
+use baler_connector_kieker::types::NetworkUtilizationRecord;
 
 use super::proc::{Meters, malformed, numbers, per_second};
 use super::sensor::{Context, Sample, Sensor};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use baler_common::record::kieker::UptimeRecord;
+use baler_connector_kieker::types::UptimeRecord;
 
 use super::proc::{Reading, bytes, malformed, numbers, per_second, signed};
 use super::sensor::{Context, ProcessRecord, Sample, Sensor};

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use baler_common::pattern::PatternList;
 use baler_common::record::Record;
-use baler_common::record::kieker::{
+#[cfg(feature = "sampling")]
+use baler_common::record::sampling::PartTimeRecord;
+use baler_connector_kieker::types::{
     CPUUtilizationRecord, DiskUsageRecord, LoadAverageRecord, MemSwapUsageRecord,
     NetworkUtilizationRecord, ResourceUtilizationRecord, UptimeRecord,
 };
-#[cfg(feature = "sampling")]
-use baler_common::record::sampling::PartTimeRecord;
 
 use super::proc::Root;
 use crate::Controller;

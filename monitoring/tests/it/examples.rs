@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use baler_common::container::ChunkDecoder;
-use baler_common::record::kieker::OperationExecutionRecord;
 #[cfg(feature = "sampling")]
 use baler_common::record::sampling::{BackToBack, Midpoint, ThreadSampleRecord};
 use baler_common::record::{Record, RecordBatch, read};
 use baler_connector_file::{PathItem, read_path};
+use baler_connector_kieker::container;
+use baler_connector_kieker::types::OperationExecutionRecord;
 use baler_connector_testkit::{MemoryLimits, MemoryMedium};
 use baler_monitoring::ShutdownReport;
 
@@ -43,7 +43,7 @@ fn assert_all_delivered(report: &ShutdownReport) {
 }
 
 fn batches_in(folder: &Path) -> Vec<RecordBatch> {
-    let mut decoder = ChunkDecoder::default();
+    let mut decoder = container::decoder();
     read_path(folder)
         .unwrap()
         .map(|item| match item.unwrap() {

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_common::pattern::{Dialect, PatternList};
-use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::sampling::PartTimeRecord;
+use baler_connector_kieker::types::OperationExecutionRecord;
 use baler_monitoring::{Hybrid, probe};
 
 use crate::probe::recording::one_at_a_time;

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::Duration;
 
-use baler_common::container::{ChunkDecoder, LossReason};
+use baler_common::container::LossReason;
 use baler_common::record::{Record, read};
+use baler_connector_kieker::container;
 use baler_monitoring::{Overflow, StartError};
 
 use super::support::{Medium, Mode, PATIENCE, Received, await_that, beat, plain};
@@ -58,7 +59,7 @@ fn trace_stays_in_one_lane_in_order_and_every_lane_ends() {
     let mut next: BTreeMap<u64, u32> = BTreeMap::new();
     let mut sequences: BTreeMap<u32, u64> = BTreeMap::new();
     let mut ended = BTreeSet::new();
-    let mut decoder = ChunkDecoder::default();
+    let mut decoder = container::decoder();
     for chunk in medium.chunks() {
         let decoded = decoder.decode(&chunk.bytes).unwrap();
         let header = decoded.summary.header.unwrap();

@@ -4,10 +4,10 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_common::container::{ChunkDecoder, LossReason};
-use baler_common::record::kieker::KiekerMetadataRecord;
+use baler_common::container::LossReason;
 use baler_common::record::{BatchBuilder, read};
-use baler_connector_kieker::container::KiekerSerializer;
+use baler_connector_kieker::container::{self, KiekerSerializer};
+use baler_connector_kieker::types::KiekerMetadataRecord;
 use baler_monitoring::{
     Clock, Controller, FlushError, StartError, TestClock, emit, installed, shutdown_installed,
     suppress,
@@ -36,7 +36,7 @@ fn first_record_is_the_metadata() {
             "test.Beat"
         ]
     );
-    let chunk = ChunkDecoder::default()
+    let chunk = container::decoder()
         .decode(&medium.chunks()[0].bytes)
         .unwrap();
     let first = chunk.batch.records().next().unwrap();

@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use baler_common::container::{ChunkDecoder, LossReason};
+use baler_common::container::LossReason;
 use baler_common::record::{
     DynamicRecord, Field, FieldSource, FieldType, ReadError, Record, RowWriter, Schema, Value, read,
 };
-use baler_connector_kieker::container::KiekerSerializer;
+use baler_connector_kieker::container::{self, KiekerSerializer};
 use baler_monitoring::{Controller, FlushError, Quarantined};
 
 use super::support::{Beat, Medium, Mode, PATIENCE, assert_chunks_add_up, beat, plain};
@@ -170,7 +170,7 @@ fn single_giant_record_is_put_aside_and_named() {
     assert_eq!(quarantined.reason, LossReason::TooLarge);
     assert_eq!(quarantined.limit_bytes, 10_000);
     assert!(quarantined.size_bytes > 10_000);
-    let chunk = ChunkDecoder::default().decode(&quarantined.chunk).unwrap();
+    let chunk = container::decoder().decode(&quarantined.chunk).unwrap();
     let record = chunk.batch.records().next().unwrap();
     assert_eq!(read::<Beat>(record.fields()), Ok(giant));
 }
@@ -254,7 +254,7 @@ fn type_that_the_container_cannot_hold_does_not_take_others_with_it() {
     assert_eq!((seen.len(), seen[0].records), (1, 10));
     let problem = "the container kieker cannot hold test.Lists.values of type list<optional<u8>>";
     assert_eq!(&*seen[0].problem, problem);
-    let chunk = ChunkDecoder::default().decode(&seen[0].chunk).unwrap();
+    let chunk = container::decoder().decode(&seen[0].chunk).unwrap();
     assert_eq!(chunk.batch.len(), 10);
 }
 

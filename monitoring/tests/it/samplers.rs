@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::pattern::{Dialect, PatternList};
-use baler_common::record::kieker::{
+use baler_connector_kieker::types::{
     CPUUtilizationRecord, LoadAverageRecord, MemSwapUsageRecord, ResourceUtilizationRecord,
     UptimeRecord,
 };

@@ -5,12 +5,13 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use baler_common::container::{ChunkDecoder, ChunkHeader};
+use baler_common::container::ChunkHeader;
 use baler_common::record::{Record, read};
 use baler_common::transport::{
     Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Durability, Notify, Order,
     Outcome, RejectReason, Rejected, RetryClass, TransportError,
 };
+use baler_connector_kieker::container;
 use baler_monitoring::{Controller, ControllerBuilder, ShutdownReport};
 
 /// The time limit of any wait in a test.
@@ -351,7 +352,7 @@ impl Received {
             headers: Vec::new(),
             sizes: Vec::new(),
         };
-        let mut decoder = ChunkDecoder::default();
+        let mut decoder = container::decoder();
         for (identity, chunk) in once {
             let decoded = decoder.decode(&chunk.bytes).unwrap();
             assert_eq!(decoded.summary.identity(), Some(identity));
@@ -395,7 +396,7 @@ impl Received {
 /// The records of a type, in order.
 #[cfg(feature = "samplers")]
 pub(crate) fn of_type<R: Record>(medium: &Medium) -> Vec<R> {
-    let mut decoder = ChunkDecoder::default();
+    let mut decoder = container::decoder();
     let mut all = Vec::new();
     for chunk in medium.chunks() {
         let decoded = decoder.decode(&chunk.bytes).unwrap();

@@ -1,8 +1,8 @@
-use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::{
     BatchBuilder, DynamicRecord, Field, FieldType, Record, Schema, Value as FieldOf,
 };
 use baler_common::transport::{Epoch, ProducerId};
+use baler_connector_kieker::types::OperationExecutionRecord;
 
 use super::value::Map;
 use super::*;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use baler_analysis::Stage as _;
 use baler_analysis::arrow::{ParquetFolder, ParquetSettings, TimePartition};
 use baler_analysis::traces::{TraceAnalysis, TraceSettings};
-use baler_common::record::{Catalog, DynamicRecord, Value};
+use baler_common::record::{DynamicRecord, Value};
+use baler_connector_kieker::types;
 use serde_json::{Value as Json, json};
 
 use super::python;
@@ -30,7 +31,7 @@ fn statements() -> BTreeMap<&'static str, Vec<&'static str>> {
 /// A thousand traces of eight shapes in three seconds. Some take more than 100 ms, and one in seven
 /// crosses hosts.
 fn executions() -> Vec<DynamicRecord> {
-    let catalog = Catalog::kieker();
+    let catalog = types::catalog();
     let name = "kieker.common.record.controlflow.OperationExecutionRecord";
     let schema = catalog.get(name).unwrap();
     let mut records = Vec::new();
@@ -69,7 +70,7 @@ fn executions() -> Vec<DynamicRecord> {
 
 /// Three ends of calls that failed, of two causes.
 fn failures() -> Vec<DynamicRecord> {
-    let catalog = Catalog::kieker();
+    let catalog = types::catalog();
     let name = "kieker.common.record.flow.trace.operation.AfterOperationFailedEvent";
     let schema = catalog.get(name).unwrap();
     let failures = ["full", "lost", "full"].map(|cause| {

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use baler_analysis::Parcel;
-use baler_common::container::{ChunkDecoder, ChunkHeader, ChunkSerializer, NativeSerializer};
+use baler_common::container::{ChunkHeader, ChunkSerializer, NativeSerializer};
 use baler_common::record::{
-    BatchBuilder, Catalog, DynamicRecord, EnumType, Field, FieldType, Role, Schema, Value,
+    BatchBuilder, DynamicRecord, EnumType, Field, FieldType, Role, Schema, Value,
 };
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+use baler_connector_kieker::container;
+use baler_connector_kieker::types;
 use bytes::Bytes;
 use serde_json::{Value as Json, json};
 
@@ -43,7 +45,7 @@ pub(crate) fn chunk(records: &[DynamicRecord], sequence: u64) -> Bytes {
 /// Decodes the records from a chunk.
 pub(crate) fn parcel(records: &[DynamicRecord], sequence: u64) -> Parcel {
     let chunk = chunk(records, sequence);
-    Parcel::new(ChunkDecoder::default().decode(&chunk).unwrap())
+    Parcel::new(container::decoder().decode(&chunk).unwrap())
 }
 
 pub(crate) fn schema(name: &str, fields: Vec<Field>) -> Arc<Schema> {
@@ -192,7 +194,7 @@ pub(crate) fn every_type(count: u64) -> Vec<DynamicRecord> {
 
 /// Calls as Kieker knows them.
 pub(crate) fn calls(count: i64) -> Vec<DynamicRecord> {
-    let catalog = Catalog::kieker();
+    let catalog = types::catalog();
     let name = "kieker.common.record.controlflow.OperationExecutionRecord";
     let schema = catalog.get(name).unwrap();
     let call = |number: i64| {

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler::container::{
-    ChunkDecoder, ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer,
-};
+use baler::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
 use baler::record::{BatchBuilder, RecordBatch};
 use baler::transport::uri::Uri;
 use baler::transport::{ChunkIdentity, ChunkReader as _, Epoch, ProducerId, Received, Verdict};
 use baler::{Controller, Record};
 use baler_common::pattern::{Dialect, PatternList};
 use baler_connector_kieker::adaptive::Bridge;
+use baler_connector_kieker::container;
+use baler_connector_kieker::types::WELL_KNOWN_TYPES;
 use baler_connector_kieker::{KiekerTcpConfig, KiekerTcpReader};
 use baler_connector_lines::{LinesConfig, LinesReader};
 use baler_rig::Failure;
@@ -270,7 +270,7 @@ fn decode() -> Result<(), Failure> {
         written.map_err(Failure::cannot("encode a chunk"))?;
         chunks.push(chunk);
     }
-    let mut decoder = ChunkDecoder::default();
+    let mut decoder = container::decoder();
     let mut round = || {
         for chunk in &chunks {
             let decoded = decoder.decode(chunk);
@@ -304,7 +304,9 @@ fn batches() -> Result<Vec<RecordBatch>, Failure> {
 }
 
 fn serializer() -> Result<NativeSerializer, Failure> {
-    NativeSerializer::new(Compression::None).map_err(Failure::cannot("make an encoder"))
+    let serializer = NativeSerializer::new(Compression::None);
+    let serializer = serializer.map_err(Failure::cannot("make an encoder"))?;
+    Ok(serializer.with_well_known_types(&WELL_KNOWN_TYPES))
 }
 
 fn header() -> ChunkHeader {

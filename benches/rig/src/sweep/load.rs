@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use baler_common::container::{ChunkSerializer as _, Compression, NativeSerializer};
 use baler_common::record::{BatchBuilder, DynamicRecord, RecordRef, RowWriter};
+use baler_connector_kieker::types::WELL_KNOWN_TYPES;
 use serde::{Deserialize, Serialize};
 
 use super::{plain_row, user_records};
@@ -283,6 +284,7 @@ pub(super) fn payload_per_record(
     let compression = compression.map_err(Failure::cannot(cannot_encode))?;
     let serializer = NativeSerializer::new(compression);
     let mut serializer = serializer.map_err(Failure::cannot(cannot_encode))?;
+    serializer.set_well_known_types(&WELL_KNOWN_TYPES);
     let start_ns = 1_700_000_000_000_000_000;
     let schedule = Schedule {
         first_ns: start_ns,

@@ -1,7 +1,7 @@
 //! The record of a call, and the call with its strings.
 
-use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::{Interned, Record};
+use baler_connector_kieker::types::OperationExecutionRecord;
 use serde::{Deserialize, Serialize};
 
 use super::{Call, HOSTNAME};

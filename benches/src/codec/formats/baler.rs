@@ -6,9 +6,9 @@ use baler_common::container::{
     ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, NativeSerializer,
 };
 use baler_common::record::RecordBatch;
-use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 use baler_connector_kieker::container::{self, KiekerSerializer};
+use baler_connector_kieker::types::{OperationExecutionRecord, WELL_KNOWN_TYPES};
 use baler_rig::workload::PlainCall;
 
 use super::super::piece::Piece;
@@ -27,7 +27,9 @@ pub(in super::super) struct Baler {
 impl Baler {
     pub(in super::super) fn columnar(compression: Compression) -> Result<Self, Failure> {
         let serializer = NativeSerializer::new(compression).map_err(cannot_encode())?;
-        Ok(Self::new(Box::new(serializer)))
+        Ok(Self::new(Box::new(
+            serializer.with_well_known_types(&WELL_KNOWN_TYPES),
+        )))
     }
 
     pub(in super::super) fn kieker() -> Self {

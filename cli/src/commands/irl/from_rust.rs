@@ -8,9 +8,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use baler_common::record::Schema;
 use baler_common::record::irl::{WrittenTypes, write};
-use baler_common::record::{Catalog, Schema};
 use baler_common::transport::Received;
+use baler_connector_kieker::types;
 
 use crate::args::FromRustArgs;
 use crate::commands::inspect;
@@ -128,7 +129,7 @@ fn find(
 impl FoundTypes {
     fn add<'a>(&mut self, schemas: impl Iterator<Item = &'a Arc<Schema>>) {
         for schema in schemas {
-            let is_kiekers = Catalog::shared_kieker().get(schema.name()) == Some(schema);
+            let is_kiekers = types::shared_catalog().get(schema.name()) == Some(schema);
             if !is_kiekers && !self.schemas.contains(schema) {
                 self.schemas.push(Arc::clone(schema));
             }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use baler_common::container::ChunkDecoder;
+use baler_common::container::{ChunkDecoder, Limits};
 use baler_common::transport::{
     Capability, Chunk, ChunkIdentity, ChunkMeta, ChunkWriter, CloseReport, ContainerKind,
     DeliveryReport, Epoch, Notify, Outcome, Probes, ProducerId, RejectReason, Rejected,
@@ -72,7 +72,7 @@ impl RecordingWriter {
     pub(super) fn new(inner: Box<dyn ChunkWriter>, seed: u64, poison: PoisonQueue) -> Self {
         let records = Records {
             seed,
-            decoder: ChunkDecoder::default(),
+            decoder: baler::decoder(Limits::default()),
             in_flight: HashMap::new(),
             next_ticket: 0,
             offered: HashSet::new(),

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use baler_analysis::traces::{ClosedTrace, Operations, Outcome, SavedTraces, TraceAnalysis};
-use baler_common::record::kieker::{OperationExecutionRecord, TraceMetadata};
 use baler_common::transport::ChunkWriter;
 use baler_common::transport::uri::Uri;
 use baler_connector_amqp::{AmqpConfig, AmqpWriter};
 use baler_connector_kafka::{EmbeddedCluster, KafkaConfig, KafkaWriter};
+use baler_connector_kieker::types::{OperationExecutionRecord, TraceMetadata};
 use baler_connector_testkit::faults::RabbitMqNode;
 use baler_monitoring::{Controller, Overflow};
 

@@ -13,6 +13,7 @@ use crate::container::dictionary::Dictionaries;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::format::{BodyFormat, ChunkDeserializer, FIRST_ADDED_NUMBER};
 use crate::container::limits::Limits;
+use crate::container::well_known::WellKnownTypes;
 use crate::number::to_u64;
 use crate::record::RecordBatch;
 use crate::transport::ContainerKind;
@@ -25,6 +26,8 @@ pub(super) const KEPT_BYTES: usize = 4 << 20;
 pub struct NativeDeserializer {
     /// The added body formats.
     formats: Vec<&'static dyn BodyFormat>,
+    /// The types that chunks name by number.
+    well_known: Option<&'static WellKnownTypes>,
     decompressor: Decompressor,
     body: Vec<u8>,
     ints: IntScratch,
@@ -34,6 +37,11 @@ impl NativeDeserializer {
     /// Adds a format of bodies.
     pub(in crate::container) fn add_format(&mut self, format: &'static dyn BodyFormat) {
         self.formats.push(format);
+    }
+
+    /// Sets the types that chunks name by number.
+    pub(in crate::container) fn set_well_known(&mut self, known: &'static WellKnownTypes) {
+        self.well_known = Some(known);
     }
 
     /// Adds a compression.
@@ -57,6 +65,7 @@ impl NativeDeserializer {
                 &mut BodyContext {
                     head: &opened.head,
                     limits,
+                    well_known: self.well_known,
                     ints: &mut self.ints,
                     layout,
                 },
@@ -76,6 +85,7 @@ impl Clone for NativeDeserializer {
     fn clone(&self) -> Self {
         Self {
             formats: self.formats.clone(),
+            well_known: self.well_known,
             decompressor: self.decompressor.clone(),
             ..Self::default()
         }
@@ -122,6 +132,8 @@ pub(super) struct BodyContext<'a> {
     pub(super) head: &'a Head,
     /// The limits of the decoder.
     pub(super) limits: &'a Limits,
+    /// The types that chunks name by number.
+    pub(super) well_known: Option<&'static WellKnownTypes>,
     /// Memory for columns while they are read, kept from chunk to chunk.
     pub(super) ints: &'a mut IntScratch,
     /// Filled if the caller wants the sizes of the chunk's parts.

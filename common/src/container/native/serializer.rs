@@ -10,6 +10,7 @@ use crate::container::dictionary::Dictionary;
 use crate::container::error::EncodeError;
 use crate::container::format::{BodyFormat, ChunkSerializer, check_number};
 use crate::container::header::ChunkHeader;
+use crate::container::well_known::WellKnownTypes;
 use crate::record::RecordBatch;
 use crate::transport::ContainerKind;
 
@@ -83,6 +84,14 @@ impl NativeSerializer {
         Ok(self)
     }
 
+    /// Sets the types that chunks name by number. Readers then need the table, too
+    /// ([`ChunkDecoder::with_well_known_types`](crate::container::ChunkDecoder::with_well_known_types)).
+    #[must_use]
+    pub fn with_well_known_types(mut self, types: &'static WellKnownTypes) -> Self {
+        self.set_well_known_types(types);
+        self
+    }
+
     fn write(
         &mut self,
         batch: &RecordBatch,
@@ -120,6 +129,10 @@ impl NativeSerializer {
 impl ChunkSerializer for NativeSerializer {
     fn container(&self) -> ContainerKind {
         ContainerKind::Native
+    }
+
+    fn set_well_known_types(&mut self, types: &'static WellKnownTypes) {
+        self.encoder.set_well_known(types);
     }
 
     fn serialize(

@@ -8,8 +8,7 @@ use proptest::prelude::*;
 use super::string_index::StringIndex;
 use super::*;
 use crate::container::{ChunkHeader, ChunkSerializer as _, NativeSerializer};
-use crate::record::kieker::OperationExecutionRecord;
-use crate::record::{EnumType, Field, FieldType, Interned, Record as _, RowWriter};
+use crate::record::{EnumType, Field, FieldType, Interned, Record, RowWriter};
 use crate::transport::{ChunkIdentity, Epoch, ProducerId};
 
 /// Fills a batch value by value, whatever the type.
@@ -198,12 +197,24 @@ proptest! {
     }
 }
 
+#[derive(Debug, Record)]
+struct Execution {
+    operation: String,
+    session: String,
+    trace: i64,
+    begin: i64,
+    end: i64,
+    host: String,
+    order: i32,
+    depth: i32,
+}
+
 #[test]
 fn columns_that_do_not_fit_their_type_add_no_row() {
-    let schema = OperationExecutionRecord::schema();
+    let schema = Execution::schema();
     let name = Interned::new("shop.Catalog.find()");
     let [three, two] = [vec![1_i64; 3], vec![1_i64; 2]];
-    let push = |batch: &mut BatchBuilder, traces: &[i64], eoi: FieldColumn<'_>| {
+    let push = |batch: &mut BatchBuilder, traces: &[i64], orders: FieldColumn<'_>| {
         let columns = [
             FieldColumn::Strings(&[name; 3]),
             FieldColumn::SameString(name),
@@ -211,7 +222,7 @@ fn columns_that_do_not_fit_their_type_add_no_row() {
             FieldColumn::I64(&three),
             FieldColumn::I64(&three),
             FieldColumn::SameString(name),
-            eoi,
+            orders,
             FieldColumn::I32(&[5; 3]),
         ];
         batch.push_columns(schema, &three, &columns)
@@ -230,12 +241,10 @@ fn columns_that_do_not_fit_their_type_add_no_row() {
         (3, Ok(()))
     );
     let batch = batch.take();
-    let records = batch
-        .read()
-        .collect::<Result<Vec<OperationExecutionRecord>, _>>();
+    let records = batch.read().collect::<Result<Vec<Execution>, _>>();
     let records = records.unwrap();
     assert_eq!(records.len(), 3);
-    let fields = |record: &OperationExecutionRecord| (record.trace_id, record.eoi, record.ess);
+    let fields = |record: &Execution| (record.trace, record.order, record.depth);
     assert!(records.iter().all(|record| fields(record) == (1, 4, 5)));
     assert_eq!(batch.strings().len(), 1);
 }

@@ -4,8 +4,19 @@ use std::sync::Arc;
 
 use super::*;
 
+/// A catalog with one type.
+fn catalog() -> Catalog {
+    let mut catalog = Catalog::new();
+    let fields = vec![Field::new("timestamp", FieldType::I64)];
+    catalog.register(Arc::new(Schema::new(KNOWN, fields).unwrap()));
+    catalog
+}
+
+/// The name of the type.
+const KNOWN: &str = "kieker.common.record.misc.TimestampRecord";
+
 fn read_all(texts: &[&str]) -> Result<Catalog, String> {
-    let mut catalog = Catalog::kieker();
+    let mut catalog = catalog();
     let names = ["a.irl", "b.irl"];
     let sources = names.iter().zip(texts);
     let sources: Vec<_> = sources
@@ -89,7 +100,7 @@ fn a_type_that_the_language_lacks_stays_itself_in_a_payload() {
         Field::new("count", FieldType::U32),
         Field::new("next", FieldType::I64.optional()),
     ];
-    let mut catalog = Catalog::kieker();
+    let mut catalog = catalog();
     catalog.register(Arc::new(Schema::new("app.Own", own).unwrap()));
     let text = "package app event E extends Own { Own it { next } }";
     let name = "a.irl";
@@ -119,17 +130,18 @@ fn files_name_definitions_of_each_other() {
 
 #[test]
 fn a_known_type_stays_unless_it_is_another() {
-    let name = "kieker.common.record.misc.TimestampRecord";
-    let kieker = Catalog::shared_kieker();
+    let name = KNOWN;
     let same = "package kieker.common.record.misc entity TimestampRecord { long timestamp = 0 }";
-    let catalog = read_all(&[same]).unwrap();
-    assert!(Arc::ptr_eq(
-        catalog.get(name).unwrap(),
-        kieker.get(name).unwrap()
-    ));
-    let other = same.replace("long", "int");
-    let catalog = read_all(&[&other]).unwrap();
-    assert_ne!(catalog.get(name), kieker.get(name));
+    let mut catalog = catalog();
+    let known = Arc::clone(catalog.get(name).unwrap());
+    let read = |catalog: &mut Catalog, text: &str| {
+        let name = "a.irl";
+        read(catalog, &[IrlSource { name, text }]).unwrap();
+    };
+    read(&mut catalog, same);
+    assert!(Arc::ptr_eq(catalog.get(name).unwrap(), &known));
+    read(&mut catalog, &same.replace("long", "int"));
+    assert_ne!(catalog.get(name), Some(&known));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use super::chunk::KiekerChunk;
 use super::decode::{CLASS, field_bytes, invalid};
 use super::list_bytes;
 use super::registry::{Registry, STRING_ID, Stop, unregistered};
+use crate::types;
 
 /// The most bytes of one record, without its strings.
 pub(super) const MAX_RECORD_BYTES: usize = 1 << 20;
@@ -65,7 +66,7 @@ pub(super) fn class(
         let name = name.into();
         return Err(at.error(CLASS, DecodeErrorKind::UnknownRecordType { name }));
     };
-    let kieker = Catalog::shared_kieker();
+    let kieker = types::shared_catalog();
     Ok(StreamClass {
         is_kiekers: kieker.get(name) == Some(schema),
         schema: Arc::clone(schema),

@@ -14,6 +14,7 @@ use baler_common::transport::ContainerKind;
 
 use super::frame::{Frame, layout_of};
 use super::{MAGIC, STRING_MEMORY, least_bytes, list_bytes};
+use crate::types;
 
 /// No value: an id of the batch that was not assigned yet, or a table not yet made.
 const NONE: u32 = u32::MAX;
@@ -38,7 +39,7 @@ impl KiekerDeserializer {
 impl Default for KiekerDeserializer {
     /// With Kieker's own types.
     fn default() -> Self {
-        Self::new(Catalog::shared_kieker())
+        Self::new(types::shared_catalog())
     }
 }
 

@@ -39,9 +39,9 @@ const UNIT_ID: i32 = -2;
 ///
 /// ```
 /// use baler_connector_kieker::container::{KiekerStream, StreamStep};
-/// use baler_common::record::Catalog;
+/// use baler_connector_kieker::types;
 ///
-/// let mut stream = KiekerStream::new(Catalog::shared_kieker());
+/// let mut stream = KiekerStream::new(types::shared_catalog());
 /// let name = b"kieker.common.record.misc.EmptyRecord";
 /// let mut sent = [[0xff; 4], 5_i32.to_be_bytes(), 37_i32.to_be_bytes()].concat();
 /// sent.extend(name);
@@ -163,7 +163,7 @@ impl KiekerStream {
     }
 
     /// Takes all times as times of this unit. Without it, they are of the unit that the sender's
-    /// last [`KiekerMetadataRecord`](baler_common::record::kieker::KiekerMetadataRecord) says, and before the first
+    /// last [`KiekerMetadataRecord`](crate::types::KiekerMetadataRecord) says, and before the first
     /// one, nanoseconds.
     ///
     /// Times are the logging timestamp and the fields `timestamp`, `tin` and `tout` of type i64. In

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use baler_common::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
+use baler_common::container::{ChunkHeader, ChunkSerializer as _, NativeSerializer};
 use baler_common::record::Catalog;
 use baler_common::transport::{ChunkIdentity, ChunkMeta, ContainerKind};
+
+use crate::types::WELL_KNOWN_TYPES;
 
 /// A complete chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +39,8 @@ impl StreamChunk {
                 .decode(&self.bytes)
                 .ok()?;
             let mut bytes = Vec::new();
-            let mut serializer = NativeSerializer::new(Compression::None).ok()?;
+            let mut serializer =
+                NativeSerializer::default().with_well_known_types(&WELL_KNOWN_TYPES);
             let header = ChunkHeader::new(identity);
             let written = serializer.serialize(&decoded.batch, &header, &mut bytes);
             written.is_ok().then_some(bytes)

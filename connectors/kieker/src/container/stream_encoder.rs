@@ -16,8 +16,8 @@ use super::stream::KiekerStream;
 ///
 /// ```
 /// use baler_connector_kieker::container::{KiekerStream, KiekerStreamEncoder};
-/// use baler_common::record::kieker::EmptyRecord;
-/// use baler_common::record::{BatchBuilder, Catalog, DynamicRecord, Record as _};
+/// use baler_connector_kieker::types::{self, EmptyRecord};
+/// use baler_common::record::{BatchBuilder, DynamicRecord, Record as _};
 ///
 /// let mut builder = BatchBuilder::new();
 /// let schema = EmptyRecord::schema().clone();
@@ -27,7 +27,7 @@ use super::stream::KiekerStream;
 /// let register = |id, text: &str| KiekerStreamEncoder::push_registration(id, text, &mut strings);
 /// encoder.encode(&builder.take(), register, &mut records)?;
 ///
-/// let mut reader = KiekerStream::new(Catalog::shared_kieker());
+/// let mut reader = KiekerStream::new(types::shared_catalog());
 /// let sent = [strings, records].concat();
 /// assert_eq!(reader.cut(&sent).0, sent.len());
 /// assert_eq!(reader.records(), 1);

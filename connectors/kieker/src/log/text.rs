@@ -7,13 +7,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use baler_common::number::to_u64;
-use baler_common::record::{Catalog, Schema};
+use baler_common::record::Schema;
 use foldhash::fast::RandomState;
 use memchr::{memchr_iter, memchr2_iter};
 
 use super::fields::{Backslash, Fields, Problem, RecordEnd, Texts};
 use super::number::{integer, shown};
 use crate::container::{ChunkString, KiekerChunk, KiekerStream};
+use crate::types;
 
 /// The problem of text that does not begin with `$`.
 pub(super) const NO_RECORD: &str =
@@ -256,7 +257,7 @@ impl TextParser {
         if known.is_none() {
             self.classes.push(TextClass {
                 name: ChunkString::new(name),
-                is_own: Catalog::shared_kieker().get(name) != Some(schema),
+                is_own: types::shared_catalog().get(name) != Some(schema),
                 schema: Arc::clone(schema),
             });
         }

@@ -6,7 +6,6 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use baler_common::record::Catalog;
 use baler_common::transport::{Delivery, Failure, Origin, RetryClass, Token};
 use bytes::Bytes;
 use memchr::memchr;
@@ -14,6 +13,7 @@ use memchr::memchr;
 use super::sender::Finished;
 use super::senders::Senders;
 use crate::container::decoder;
+use crate::types;
 
 /// The result of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,7 +36,7 @@ pub fn take(
     messages: impl Iterator<Item = Vec<u8>>,
     registry_file: &Path,
 ) -> Result<Outcome, Failure> {
-    let mut senders = Senders::open(registry_file, Catalog::shared_kieker(), None)?;
+    let mut senders = Senders::open(registry_file, types::shared_catalog(), None)?;
     let mut ready = VecDeque::new();
     let mut outcome = Outcome::default();
     for (number, bytes) in (0..).zip(messages) {
@@ -63,7 +63,7 @@ pub fn take(
 pub fn read(input: &[u8], registry_file: &Path) -> Result<Outcome, Box<dyn Error>> {
     let (kept, messages) = input.split_at(memchr(0xff, input).unwrap_or(input.len()));
     fs::write(registry_file, kept)?;
-    let open = || Senders::open(registry_file, Catalog::shared_kieker(), None);
+    let open = || Senders::open(registry_file, types::shared_catalog(), None);
     let mut senders = match open() {
         // A line of the file is wrong.
         Err(failure) if failure.class == RetryClass::Final => return Ok(Outcome::default()),

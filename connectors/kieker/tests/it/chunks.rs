@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baler_common::container::{ChunkHeader, ChunkSerializer, Compression, NativeSerializer};
-use baler_common::record::kieker::EmptyRecord;
-use baler_common::record::{BatchBuilder, Catalog, DynamicRecord, Record as _, RecordBatch};
+use baler_common::record::{BatchBuilder, DynamicRecord, Record as _, RecordBatch};
 use baler_common::transport::{
     Capability, Chunk, ChunkIdentity, ChunkMeta, ChunkWriter, CloseReport, ContainerKind,
     DeliveryReport, Epoch, Notify, Outcome, ProducerId, Rejected, TransportError,
 };
 use baler_connector_kieker::container::{self, KiekerSerializer, KiekerStream, StreamStep};
+use baler_connector_kieker::types;
+use baler_connector_kieker::types::EmptyRecord;
 
 pub(crate) fn soon() -> Instant {
     Instant::now() + Duration::from_secs(20)
@@ -18,7 +19,7 @@ pub(crate) fn soon() -> Instant {
 
 /// The batches of a recorded stream over one socket.
 pub(crate) fn batches(stream: &[u8]) -> Vec<RecordBatch> {
-    let mut cutter = KiekerStream::new(Catalog::shared_kieker());
+    let mut cutter = KiekerStream::new(types::shared_catalog());
     let mut decoder = container::decoder();
     let mut batches = Vec::new();
     let mut left = stream;

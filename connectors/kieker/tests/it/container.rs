@@ -5,13 +5,13 @@ use std::sync::Arc;
 use baler_common::container::{
     ChunkDecoder, ChunkHeader, ChunkSerializer, DecodeErrorKind, Limits,
 };
-use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::{
     BatchBuilder, Catalog, DynamicRecord, EnumType, Field, FieldType, Record, RecordBatch,
     RowWriter, Schema, Value, ValueRef,
 };
 use baler_common::transport::{ChunkIdentity, ContainerKind, Epoch, ProducerId};
 use baler_connector_kieker::container::{self, KiekerSerializer};
+use baler_connector_kieker::types::OperationExecutionRecord;
 use proptest::prelude::*;
 
 use crate::arbitrary;

@@ -6,10 +6,9 @@ use std::io::{Cursor, Read as _};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
-use baler_common::record::{
-    BatchBuilder, Catalog, DynamicRecord, Record as _, RecordBatch, Value, kieker::EmptyRecord,
-};
+use baler_common::record::{BatchBuilder, DynamicRecord, Record as _, RecordBatch, Value};
 use baler_common::transport::{ChunkReader, ChunkWriter, ContainerKind, Received, Verdict};
+use baler_connector_kieker::types::{self, EmptyRecord};
 use baler_connector_kieker::{
     KiekerLogConfig, KiekerLogReader, KiekerLogWriter, KiekerLogWriterConfig, LogCompression,
     LogFormat,
@@ -226,7 +225,7 @@ fn a_record_without_a_timestamp_gets_the_time_of_writing_unless_it_must_not() {
 
 /// A record with a string, and one with strings in a list between two others.
 fn with_strings(strings: &[&str]) -> RecordBatch {
-    let catalog = Catalog::shared_kieker();
+    let catalog = types::shared_catalog();
     let mut builder = BatchBuilder::new();
     for text in strings {
         let one = catalog.get("kieker.common.record.remotecontrol.ActivationEvent");

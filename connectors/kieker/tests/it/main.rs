@@ -24,3 +24,4 @@ mod string_lengths;
 mod support;
 mod tcp_writer;
 mod time_units;
+mod types;

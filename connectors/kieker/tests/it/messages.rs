@@ -1,7 +1,8 @@
 //! Messages of Kieker's `AmqpWriter`, joined, against the records that it was given.
 
-use baler_common::record::{Catalog, RecordRef, ValueRef};
+use baler_common::record::{RecordRef, ValueRef};
 use baler_connector_kieker::container::{self, KiekerStream, StreamStep};
+use baler_connector_kieker::types;
 
 /// The recorded messages, in order.
 pub(crate) fn messages() -> Vec<Vec<u8>> {
@@ -18,7 +19,7 @@ pub(crate) fn messages() -> Vec<Vec<u8>> {
 
 fn stream(messages: &[Vec<u8>]) -> KiekerStream {
     let id = KiekerStream::registry_of(messages.first().unwrap()).unwrap();
-    KiekerStream::of_messages(Catalog::shared_kieker(), id)
+    KiekerStream::of_messages(types::shared_catalog(), id)
 }
 
 /// A record as the recorded lines have it.

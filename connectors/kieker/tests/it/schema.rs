@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use baler_common::record::irl::{self, IrlSource};
-use baler_common::record::kieker::KIEKER_TYPES;
 use baler_common::record::{BatchBuilder, Catalog, DynamicRecord, RecordBatch, Schema, Value};
 use baler_common::transport::{
     ChunkReader, ChunkWriter, ContainerKind, Outcome, Received, Verdict,
 };
 use baler_connector_kieker::container;
+use baler_connector_kieker::types;
+use baler_connector_kieker::types::KIEKER_TYPES;
 use baler_connector_kieker::{
     KiekerLogConfig, KiekerLogReader, KiekerLogWriter, KiekerLogWriterConfig, KiekerTcpConfig,
     KiekerTcpReader, KiekerTcpWriter, KiekerTcpWriterConfig,
@@ -62,7 +63,7 @@ fn kiekers_own_files_describe_its_types() {
     assert_eq!(read.len(), 72);
     assert!(read == known, "{read:#?}");
     // To Kieker's own catalog they add nothing.
-    let mut catalog = Catalog::kieker();
+    let mut catalog = types::catalog();
     irl::read(&mut catalog, &sources).unwrap();
     for schema in KIEKER_TYPES {
         assert!(Arc::ptr_eq(catalog.get(schema().name()).unwrap(), schema()));
@@ -73,7 +74,7 @@ fn kiekers_own_files_describe_its_types() {
 fn own(folder: &Path) -> (PathBuf, RecordBatch) {
     let path = folder.join("own.irl");
     fs::write(&path, OWN).unwrap();
-    let mut catalog = Catalog::kieker();
+    let mut catalog = types::catalog();
     let source = IrlSource {
         name: "own.irl",
         text: OWN,

@@ -1,7 +1,8 @@
 //! The body of the fuzz target `stream`, and the replay of its corpus on stable.
 
-use baler_common::record::{Catalog, RecordRef};
+use baler_common::record::RecordRef;
 use baler_connector_kieker::container::{self, KiekerStream, KiekerStreamEncoder, StreamStep};
+use baler_connector_kieker::types;
 
 /// Cuts the bytes as a stream of each kind, whole and in pieces; every chunk must decode, and be a
 /// stream again.
@@ -10,7 +11,7 @@ pub(crate) fn stream(bytes: &[u8]) {
         return;
     };
     for step in [usize::MAX, usize::from(*kind >> 2).max(1)] {
-        let catalog = Catalog::shared_kieker();
+        let catalog = types::shared_catalog();
         let mut stream = match kind & 3 {
             0 => KiekerStream::with_registry_apart(catalog),
             1 => KiekerStream::of_messages(catalog, 0),
@@ -61,7 +62,7 @@ fn check(stream: &mut KiekerStream) {
         .encode(&decoded.batch, register, &mut records)
         .unwrap();
     strings.append(&mut records);
-    let mut again = KiekerStream::new(Catalog::shared_kieker());
+    let mut again = KiekerStream::new(types::shared_catalog());
     let (mut batches, mut left) = (Vec::new(), strings.as_slice());
     while !left.is_empty() {
         let (taken, step) = again.cut(left);

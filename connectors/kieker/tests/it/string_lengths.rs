@@ -1,7 +1,8 @@
 //! Strings whose length counts bytes or UTF-16 units, in streams that do not say which.
 
-use baler_common::record::{Catalog, ValueRef};
+use baler_common::record::ValueRef;
 use baler_connector_kieker::container::{self, KiekerStream};
+use baler_connector_kieker::types;
 
 const EMPTY: &str = "kieker.common.record.misc.EmptyRecord";
 const THREAD: &str = "kieker.common.record.misc.ThreadMetaData";
@@ -43,7 +44,7 @@ fn stream(items: &[Sent], length: fn(&str) -> usize) -> Vec<u8> {
 
 /// The timestamps of the records, and their strings.
 fn read(bytes: &[u8], step: usize) -> Result<Vec<(i64, String)>, String> {
-    let mut stream = KiekerStream::new(Catalog::shared_kieker());
+    let mut stream = KiekerStream::new(types::shared_catalog());
     let mut left = Vec::new();
     for part in bytes.chunks(step) {
         left.extend_from_slice(part);

@@ -1,7 +1,8 @@
 //! Times of senders whose unit is not the nanosecond.
 
-use baler_common::record::{Catalog, Value};
+use baler_common::record::Value;
 use baler_connector_kieker::container::{self, KiekerStream, StreamStep, TimeUnit};
+use baler_connector_kieker::types;
 
 const STRINGS: [&str; 7] = [
     "kieker.common.record.misc.KiekerMetadataRecord",
@@ -117,8 +118,8 @@ fn times((timestamp, fields): &Read) -> Vec<i64> {
 fn times_after_a_metadata_record_are_of_its_unit() {
     for is_message in [false, true] {
         let new = || match is_message {
-            true => KiekerStream::of_messages(Catalog::shared_kieker(), 7),
-            false => KiekerStream::new(Catalog::shared_kieker()),
+            true => KiekerStream::of_messages(types::shared_catalog(), 7),
+            false => KiekerStream::new(types::shared_catalog()),
         };
         let mut stream = new();
         let sent = [
@@ -174,7 +175,7 @@ fn times_after_a_metadata_record_are_of_its_unit() {
 
 #[test]
 fn a_setting_counts_more_than_a_metadata_record() {
-    let stream = KiekerStream::new(Catalog::shared_kieker());
+    let stream = KiekerStream::new(types::shared_catalog());
     let mut stream = stream.with_time_unit(Some(TimeUnit::Seconds));
     stream.restore_time_unit(TimeUnit::Hours);
     let sent = [
@@ -191,7 +192,7 @@ fn a_setting_counts_more_than_a_metadata_record() {
 
 #[test]
 fn a_unit_that_java_does_not_have_is_nanoseconds() {
-    let mut stream = KiekerStream::new(Catalog::shared_kieker());
+    let mut stream = KiekerStream::new(types::shared_catalog());
     let sent = [
         strings(false),
         metadata(false, 4, 6),

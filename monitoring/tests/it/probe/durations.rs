@@ -1,7 +1,7 @@
 //! Probes that record durations, and sampled calls.
 
-use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::timing::DurationRecord;
+use baler_connector_kieker::types::OperationExecutionRecord;
 use baler_monitoring::{TestClock, probe};
 
 use super::asynchronous::{block_on, yield_times};

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 
 use baler_common::record::RecordBatch;
-use baler_common::record::kieker::{
+use baler_connector_kieker::types::{
     AfterOperationEvent, AfterOperationFailedEvent, BeforeOperationEvent, TraceMetadata,
 };
 use baler_connector_testkit::{MemoryLimits, MemoryMedium};

@@ -1,7 +1,7 @@
 //! Blocks, with every kind of record.
 
-use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::timing::{AggregatedDurationRecord, DurationRecord};
+use baler_connector_kieker::types::OperationExecutionRecord;
 use baler_monitoring::enter;
 
 use super::recording::{Recording, of_type};

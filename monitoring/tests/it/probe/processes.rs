@@ -1,6 +1,6 @@
 //! Traces across processes.
 
-use baler_common::record::kieker::{OperationExecutionRecord, TraceMetadata};
+use baler_connector_kieker::types::{OperationExecutionRecord, TraceMetadata};
 use baler_monitoring::{TraceContext, TraceParent, in_trace, probe};
 
 use super::asynchronous::{block_on, yield_times};

@@ -5,10 +5,10 @@ use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use baler_common::container::ChunkDecoder;
-use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::{Record, RecordBatch, RecordRef, read};
 use baler_common::transport::{ChunkReader, Received, Verdict};
+use baler_connector_kieker::container;
+use baler_connector_kieker::types::OperationExecutionRecord;
 use baler_connector_testkit::{MemoryLimits, MemoryMedium};
 use baler_monitoring::{Clock, Controller, TestClock};
 
@@ -95,7 +95,7 @@ pub(crate) fn drain(medium: &MemoryMedium) -> Vec<RecordBatch> {
     medium.end();
     let mut reader = medium.reader();
     reader.set_demand(usize::MAX);
-    let mut decoder = ChunkDecoder::default();
+    let mut decoder = container::decoder();
     let mut batches = Vec::new();
     loop {
         match reader.receive(Instant::now() + PATIENCE).unwrap() {

@@ -10,9 +10,10 @@
 use std::arch::asm;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use baler_common::container::{ChunkDecoder, LossReason};
+use baler_common::container::LossReason;
 use baler_common::record::timing::DurationRecord;
 use baler_common::record::{Record, RecordBatch};
+use baler_connector_kieker::container;
 use baler_monitoring::{Overflow, emit, probe, suppress};
 use libc::SIGTRAP;
 
@@ -125,7 +126,7 @@ fn run(rounds: impl FnOnce() -> u64) -> u64 {
     assert!(report.adds_up(), "{report}");
     let lost = report.dropped().get(LossReason::Reentrant);
     assert_eq!(report.dropped().total(), lost, "{report}");
-    let mut decoder = ChunkDecoder::default();
+    let mut decoder = container::decoder();
     let chunks = medium.chunks();
     let batches: Vec<_> = chunks
         .iter()

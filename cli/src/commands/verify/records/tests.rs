@@ -1,4 +1,4 @@
-use baler_common::container::ChunkDecoder;
+use baler_common::container::Limits;
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn a_record_with_another_field_or_of_another_seed_is_altered() {
 
 #[test]
 fn foreign_bytes_are_no_chunk() {
-    let mut decoder = ChunkDecoder::default();
+    let mut decoder = baler::decoder(Limits::default());
     for number in 0..50 {
         assert!(decoder.decode(&foreign_bytes(3, number)).is_err());
     }

@@ -12,15 +12,13 @@
 //! rest of a row. So both cases are computed, and one is selected.
 
 use crate::number::{to_u64, to_usize};
+use crate::record::{Field, FieldType, Schema};
 
 mod decode;
 mod encode;
 
 pub(super) use decode::read;
 pub(super) use encode::CallEncoder;
-
-/// The well-known type that has this layout.
-pub(super) const TYPE: u64 = 2;
 
 /// The layout's number.
 pub(super) const LAYOUT: u8 = 1;
@@ -35,6 +33,24 @@ mod field {
     pub(super) const HOST: usize = 5;
     pub(super) const EOI: usize = 6;
     pub(super) const ESS: usize = 7;
+}
+
+/// The types of its fields.
+const FIELD_TYPES: [FieldType; 8] = [
+    FieldType::String,
+    FieldType::String,
+    FieldType::I64,
+    FieldType::I64,
+    FieldType::I64,
+    FieldType::String,
+    FieldType::I32,
+    FieldType::I32,
+];
+
+/// Whether a type has the fields of this layout.
+pub(super) fn fits(schema: &Schema) -> bool {
+    let fields = schema.fields().iter().map(Field::field_type);
+    fields.eq(&FIELD_TYPES)
 }
 
 /// Sessions: one for each trace, or one for each row.

@@ -1,10 +1,9 @@
 //! Decodes columnar bodies to batches.
 
-use std::sync::Arc;
-
 use super::columns::{ColumnDecoder, signed};
 use super::ints::{IntDecoder, Scope, Sign};
-use super::{calls, strings, types};
+use super::types::{self, ReadType};
+use super::{calls, strings};
 use crate::container::cursor::Cursor;
 use crate::container::decoded::{ColumnLayout, Layout};
 use crate::container::error::{DecodeError, DecodeErrorKind};
@@ -28,25 +27,26 @@ pub(in crate::container::native) fn decode(
     let mut layout = Layout::default();
     let cursor = &mut Cursor::in_body(body);
 
-    let mut schemas = Vec::new();
+    let mut read_types = Vec::new();
     for _ in 0..head.types {
-        schemas.push(types::read(cursor, decoder.ints.budget())?);
+        let read = types::read(cursor, context.well_known, decoder.ints.budget())?;
+        read_types.push(read);
     }
     layout.schema_bytes = cursor.offset();
     let strings = strings::read(cursor, head.strings, &mut decoder.ints)?;
     layout.string_bytes = cursor.offset() - layout.schema_bytes;
 
     let at = cursor.clone();
-    let order = order_of(&mut decoder, cursor, &schemas, head.records)?;
+    let order = order_of(&mut decoder, cursor, read_types.len(), head.records)?;
     layout.order_bytes = cursor.offset() - at.offset();
 
-    let mut tables = Vec::with_capacity(schemas.len());
-    for schema in schemas {
+    let mut tables = Vec::with_capacity(read_types.len());
+    for read in read_types {
         let section = &mut cursor.section("a table")?;
         tables.push(table(
             &mut decoder,
             section,
-            schema,
+            read,
             head.records,
             &mut layout,
         )?);
@@ -109,13 +109,13 @@ fn check_counts(
 fn order_of(
     decoder: &mut ColumnDecoder<'_>,
     cursor: &mut Cursor<'_>,
-    schemas: &[Arc<Schema>],
+    types: usize,
     records: usize,
 ) -> Result<Vec<u32>, DecodeError> {
-    if schemas.len() < 2 {
+    if types < 2 {
         return Ok(Vec::new());
     }
-    let limit = to_u64(schemas.len()) - 1;
+    let limit = to_u64(types) - 1;
     decoder
         .ints
         .narrow(cursor, records, limit, "the order of types")
@@ -124,13 +124,13 @@ fn order_of(
 fn table(
     decoder: &mut ColumnDecoder<'_>,
     cursor: &mut Cursor<'_>,
-    schema: Arc<Schema>,
+    ReadType { schema, has_calls }: ReadType,
     records: usize,
     layout: &mut Layout,
 ) -> Result<Table, DecodeError> {
     let at = cursor.clone();
     let mut rows = cursor.count(records, "the number of rows")?;
-    let calls = rows == 0 && types::is_well_known(&schema, calls::TYPE);
+    let calls = rows == 0 && has_calls;
     if calls {
         let at = cursor.clone();
         let number = cursor.u8("the layout")?;

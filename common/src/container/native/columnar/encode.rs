@@ -1,10 +1,11 @@
 //! Encodes batches as columnar bodies.
 
-use super::calls::{self, CallEncoder};
+use super::calls::CallEncoder;
 use super::ints::{IntEncoder, Sign, lengths, write_reference};
 use super::strings::StringEncoder;
 use super::{BYTES_PLAIN, types};
 use crate::container::varint::{self, prefixed_by_length};
+use crate::container::well_known::WellKnownTypes;
 use crate::number::{to_u64, to_usize};
 use crate::record::{Column, FieldType, OptionalColumn, RecordBatch, Table};
 
@@ -31,6 +32,11 @@ pub(in crate::container::native) fn types_of(
 }
 
 impl Encoder {
+    /// Sets the types that are written by number.
+    pub(in crate::container::native) fn set_well_known(&mut self, known: &'static WellKnownTypes) {
+        self.schemas.set_well_known(known);
+    }
+
     /// Appends the body of a batch.
     pub(in crate::container::native) fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) {
         for (_, table) in types_of(batch) {
@@ -74,9 +80,7 @@ impl Encoder {
     }
 
     fn table(&mut self, table: &Table, out: &mut Vec<u8>) {
-        if self.schemas.number(table.schema()) == Some(calls::TYPE)
-            && self.calls.write(table, &mut self.ints, out)
-        {
+        if self.schemas.has_calls(table.schema()) && self.calls.write(table, &mut self.ints, out) {
             return;
         }
         varint::write(out, to_u64(table.len()));

@@ -1,17 +1,16 @@
 //! Schemas in a body; FORMAT.md, "Types".
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::limits::Budget;
+use crate::container::native::columnar::calls;
 use crate::container::varint::{self, text};
-use crate::number::{to_u64, to_usize};
-use crate::record::kieker::KIEKER_TYPES;
+use crate::container::well_known::WellKnownTypes;
+use crate::number::to_u64;
 use crate::record::{
-    EnumType, Field, FieldType, Fingerprint, MAX_DEPTH, MAX_FIELDS, MAX_VARIANTS, Role, Schema,
-    SchemaError,
+    EnumType, Field, FieldType, MAX_DEPTH, MAX_FIELDS, MAX_VARIANTS, Role, Schema, SchemaError,
 };
 
 /// The number that means that a schema follows.
@@ -27,31 +26,11 @@ const VARIANT_MEMORY_BYTES: usize = 64;
 /// The number of types kept as bytes. Beyond it, all are forgotten.
 const MOST_WRITTEN: usize = 64;
 
-/// The numbers of the types that a chunk names instead of describing them: Kieker's types.
-/// FORMAT.md, "Well-known types", holds the same table. The first type has the number 1.
-static WELL_KNOWN: LazyLock<HashMap<Fingerprint, u64>> = LazyLock::new(|| {
-    let numbers = (1..).zip(KIEKER_TYPES);
-    let numbers = numbers.map(|(number, schema)| (schema().fingerprint(), number));
-    numbers.collect()
-});
-
-/// The well-known type with this number.
-fn well_known(number: u64) -> Option<&'static Arc<Schema>> {
-    let index = to_usize(number.checked_sub(1)?);
-    KIEKER_TYPES.get(index).map(|schema| schema())
-}
-
-/// The number of a type that is equal to a well-known one in name, fields and roles.
-fn well_known_number(of: &Schema) -> Option<u64> {
-    let number = *WELL_KNOWN.get(&of.fingerprint())?;
-    let known = well_known(number).filter(|known| ***known == *of);
-    known.map(|_| number)
-}
-
 /// Types in their written form. So a type is compared with the well-known ones, and described, only
 /// once for many chunks.
 #[derive(Debug, Default)]
 pub(super) struct Written {
+    known: Option<&'static WellKnownTypes>,
     types: Vec<WrittenType>,
 }
 
@@ -59,11 +38,17 @@ pub(super) struct Written {
 struct WrittenType {
     schema: Arc<Schema>,
     bytes: Box<[u8]>,
-    /// Its number, if it is well-known.
-    number: Option<u64>,
+    /// Whether its tables may have the layout of calls.
+    has_calls: bool,
 }
 
 impl Written {
+    /// Sets the types that are written by number.
+    pub(super) fn set_well_known(&mut self, known: &'static WellKnownTypes) {
+        self.known = Some(known);
+        self.types.clear();
+    }
+
     /// Appends a schema: by number if it is well-known, in full otherwise.
     pub(super) fn write(&mut self, schema: &Arc<Schema>, out: &mut Vec<u8>) {
         if let Some(known) = self.find(schema) {
@@ -71,7 +56,11 @@ impl Written {
             return;
         }
         let mut bytes = Vec::new();
-        let number = write(schema, &mut bytes);
+        let number = self.known.and_then(|known| known.number(schema));
+        varint::write(&mut bytes, number.unwrap_or(INLINE));
+        if number.is_none() {
+            write_schema(schema, &mut bytes);
+        }
         out.extend_from_slice(&bytes);
         if self.types.len() >= MOST_WRITTEN {
             self.types.clear();
@@ -79,7 +68,7 @@ impl Written {
         self.types.push(WrittenType {
             schema: Arc::clone(schema),
             bytes: bytes.into(),
-            number,
+            has_calls: number.is_some_and(|number| has_calls(schema, number, self.known)),
         });
     }
 
@@ -89,25 +78,23 @@ impl Written {
             .find(|known| Arc::ptr_eq(&known.schema, schema))
     }
 
-    /// The number of a well-known type that was written.
-    pub(super) fn number(&self, schema: &Arc<Schema>) -> Option<u64> {
-        self.find(schema)?.number
+    /// Whether the tables of a type that was written may have the layout of calls.
+    pub(super) fn has_calls(&self, schema: &Arc<Schema>) -> bool {
+        self.find(schema).is_some_and(|written| written.has_calls)
     }
 }
 
-/// Whether a type that was read is the well-known one with this number.
-pub(super) fn is_well_known(schema: &Arc<Schema>, number: u64) -> bool {
-    well_known(number).is_some_and(|known| Arc::ptr_eq(known, schema))
+/// Whether the tables of the well-known type with this number may have the layout of calls.
+fn has_calls(schema: &Schema, number: u64, known: Option<&WellKnownTypes>) -> bool {
+    known.and_then(WellKnownTypes::calls) == Some(number) && calls::fits(schema)
 }
 
-/// Appends a schema: by number if it is well-known, in full otherwise. Returns the number.
-fn write(schema: &Schema, out: &mut Vec<u8>) -> Option<u64> {
-    let number = well_known_number(schema);
-    varint::write(out, number.unwrap_or(INLINE));
-    if number.is_none() {
-        write_schema(schema, out);
-    }
-    number
+/// A type as a chunk has it.
+#[derive(Debug)]
+pub(super) struct ReadType {
+    pub(super) schema: Arc<Schema>,
+    /// Whether its table may have the layout of calls.
+    pub(super) has_calls: bool,
 }
 
 fn write_schema(schema: &Schema, out: &mut Vec<u8>) {
@@ -136,24 +123,33 @@ fn write_type(field_type: &FieldType, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads a schema.
+/// Reads a type: a schema, or a number in this table.
 pub(super) fn read(
     cursor: &mut Cursor<'_>,
+    known: Option<&'static WellKnownTypes>,
     budget: &mut Budget,
-) -> Result<Arc<Schema>, DecodeError> {
+) -> Result<ReadType, DecodeError> {
     let at = cursor.clone();
     let number = cursor.varint("a type's number")?;
     if number == INLINE {
-        return read_schema(cursor, 0, budget).map(Arc::new);
+        return Ok(ReadType {
+            schema: Arc::new(read_schema(cursor, 0, budget)?),
+            has_calls: false,
+        });
     }
-    let schema = well_known(number).ok_or_else(|| {
+    let wrong = |kind| at.error("a type's number", kind);
+    let table = known.ok_or_else(|| wrong(DecodeErrorKind::WellKnownTypesMissing { number }))?;
+    let schema = table.get(number).ok_or_else(|| {
         let what = "well-known type";
-        at.error("a type's number", DecodeErrorKind::Unknown { what, number })
+        wrong(DecodeErrorKind::Unknown { what, number })
     })?;
     budget
         .charge(schema.fields().len(), FIELD_MEMORY_BYTES)
         .map_err(|kind| at.error("a type", kind))?;
-    Ok(Arc::clone(schema))
+    Ok(ReadType {
+        schema: Arc::clone(schema),
+        has_calls: has_calls(schema, number, known),
+    })
 }
 
 fn read_schema(
@@ -230,6 +226,3 @@ fn read_enum(cursor: &mut Cursor<'_>, budget: &mut Budget) -> Result<EnumType, D
 fn wrong(at: &Cursor<'_>, error: SchemaError) -> DecodeError {
     at.error("a type", DecodeErrorKind::Schema(error))
 }
-
-#[cfg(test)]
-mod tests;

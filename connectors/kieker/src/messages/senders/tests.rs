@@ -6,6 +6,7 @@ use baler_connector_testkit::within_patience;
 use tempfile::TempDir;
 
 use super::*;
+use crate::types;
 
 /// A folder for the file of strings, and the path of the file.
 fn file() -> (TempDir, PathBuf) {
@@ -16,7 +17,7 @@ fn file() -> (TempDir, PathBuf) {
 
 /// Tests of one process share the list of locks, which nobody waits for.
 fn open(path: &Path, limits: (usize, u64)) -> Senders {
-    let catalog = Catalog::shared_kieker();
+    let catalog = types::shared_catalog();
     within_patience("the lock", || {
         Senders::with_limits(path, Arc::clone(&catalog), None, limits).ok()
     })

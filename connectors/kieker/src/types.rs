@@ -9,9 +9,18 @@
 //!
 //! Source: the record definitions (IRL) of Kieker 2.0.4-SNAPSHOT, commit e48b35c1.
 
+mod catalog;
+
 use std::sync::Arc;
 
-use super::{Record, Schema};
+use baler_common::container::WellKnownTypes;
+use baler_common::record::{Record, Schema};
+
+pub use catalog::{catalog, shared_catalog};
+
+/// The types that native chunks name by number: Kieker's. The document of the format, `FORMAT.md` in
+/// `baler-common`, has the same table.
+pub static WELL_KNOWN_TYPES: WellKnownTypes = WellKnownTypes::new(&KIEKER_TYPES).with_calls(2);
 
 /// Defines a struct for each line of a table, and lists the schemas of all.
 ///
@@ -31,8 +40,9 @@ macro_rules! kieker_types {
 
         /// The schemas of Kieker's record types, sorted by class name.
         ///
-        /// The native container numbers them: the type at position n of this list has number n + 1.
-        /// A type that Kieker adds later goes to the end, so that the numbers do not change.
+        /// Native chunks name them by number ([`WELL_KNOWN_TYPES`]): the type at position n of this
+        /// list has number n + 1. A type that Kieker adds later goes to the end, so that the numbers
+        /// do not change.
         pub const KIEKER_TYPES: [fn() -> &'static Arc<Schema>; 72] = [$($type::schema),*];
     };
 }

@@ -3,15 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use baler_common::record::kieker::{EmptyRecord, KIEKER_TYPES, OperationExecutionRecord};
-use baler_common::record::{Catalog, DynamicRecord, Record, Role, Schema, Value, read};
+use baler_common::record::{DynamicRecord, Record, Role, Schema, Value, read};
+use baler_connector_kieker::types;
+use baler_connector_kieker::types::{EmptyRecord, KIEKER_TYPES, OperationExecutionRecord};
 use serde_json::Value as Json;
 
 fn expected() -> BTreeMap<String, Json> {
-    serde_json::from_str(include_str!(
-        "../../../connectors/kieker/tests/golden/expected-records.json"
-    ))
-    .unwrap()
+    serde_json::from_str(include_str!("../golden/expected-records.json")).unwrap()
 }
 
 #[test]
@@ -56,7 +54,7 @@ fn java(field_type: &str) -> String {
 
 #[test]
 fn the_catalog_has_every_type() {
-    let catalog = Catalog::kieker();
+    let catalog = types::catalog();
     let listed: Vec<&Arc<Schema>> = KIEKER_TYPES.iter().map(|schema| schema()).collect();
     assert_eq!(catalog.schemas(), listed);
 }
