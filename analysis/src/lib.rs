@@ -25,7 +25,7 @@ pub mod text;
 pub mod traces;
 pub mod workers;
 
-pub use baler_files::quarantine;
+pub use baler_connector_file::quarantine;
 
 pub use error::AnalysisError;
 pub use parcel::{Held, Parcel};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use baler_common::container::Losses;
 use baler_common::mutex::lock;
 use baler_common::transport::{ChunkIdentity, ReaderStats, Readership, Waiting};
-use baler_files::quarantine::NotKept;
+use baler_connector_file::quarantine::NotKept;
 
 use crate::lanes::Gap;
 

@@ -13,8 +13,10 @@ use baler_common::container::ChunkDecoder;
 use baler_common::transport::{
     ChunkIdentity, ChunkReader, LaneName, Received, Token, TransportError,
 };
+use baler_connector_file::quarantine::{
+    Attempts, ChunkInWork, Discard, Quarantine, QuarantineThread,
+};
 use baler_connector_kieker::types::WELL_KNOWN_TYPES;
-use baler_files::quarantine::{Attempts, ChunkInWork, Discard, Quarantine, QuarantineThread};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::error::AnalysisError;

@@ -50,7 +50,7 @@ pub fn media() -> Media {
     #[cfg(not(feature = "kieker"))]
     let media = media.without(&["kieker+tcp", "kieker-log"], &lacks("kieker"));
     #[cfg(feature = "lines")]
-    let media = media.with(baler_connector_lines::MEDIUM);
+    let media = media.with(baler_connector_file::lines::MEDIUM);
     #[cfg(not(feature = "lines"))]
     let media = media.without(&["jsonl", "text"], &lacks("lines"));
     media

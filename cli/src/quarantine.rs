@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_analysis::Source;
-use baler_files::quarantine::{
+use baler_connector_file::quarantine::{
     Attempts, MediumQuarantine, NotKept, Poison, PutAside, Quarantine, QuarantineFolder,
 };
 

@@ -18,7 +18,7 @@ use baler_common::random::random;
 use baler_common::transport::{
     ChunkReader, ChunkWriter, Connection, Fate, Notify, Outbox, OutboxSettings, TransportError,
 };
-use baler_files::quarantine::Quarantine;
+use baler_connector_file::quarantine::Quarantine;
 
 pub(crate) use error::RelayError;
 use identity::Identities;

@@ -2,7 +2,7 @@
 
 use baler_common::container::{ChunkHeader, ChunkSummary};
 use baler_common::transport::{ChunkMeta, Damaged, Delivery, Verdict};
-use baler_files::quarantine::PoisonJob;
+use baler_connector_file::quarantine::PoisonJob;
 
 use super::{Source, Step};
 use crate::error::AnalysisError;

@@ -7,7 +7,7 @@ use std::io;
 use std::time::Instant;
 
 use baler_common::transport::{ChunkIdentity, Delivery, Settled, Token, TransportError, Verdict};
-use baler_files::quarantine::{PoisonResult, PutAside};
+use baler_connector_file::quarantine::{PoisonResult, PutAside};
 
 use super::{Failures, Source};
 use crate::error::AnalysisError;

@@ -8,7 +8,7 @@ use baler_common::container::{
 };
 use baler_common::record::{BatchBuilder, DynamicRecord, Field, FieldType, RecordBatch, Schema};
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
-use baler_connector_lines::{Inference, LineError, Origin};
+use baler_connector_file::lines::{Inference, LineError, Origin};
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

@@ -14,9 +14,9 @@ use baler_common::transport::{
     ChunkReader, Delivery, Order, Origin, ReaderCapability, ReaderCloseReport, Received,
     RetryClass, Settled, Token, TransportError, Verdict,
 };
+use baler_connector_file::quarantine::QuarantineFolder;
+use baler_connector_file::quarantine::{Poison, PutAside, Quarantine};
 use baler_connector_testkit::PATIENCE;
-use baler_files::quarantine::QuarantineFolder;
-use baler_files::quarantine::{Poison, PutAside, Quarantine};
 use bytes::Bytes;
 
 use crate::support::{Play, Scripted, chunk, encode, identity, keep_all, keep_by, numbered};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use baler_common::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
 use baler_common::record::{BatchBuilder, Field, FieldType, NO_TIMESTAMP, RowWriter, Schema};
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+use baler_connector_file::lines::Inference;
 use baler_connector_kieker::types::WELL_KNOWN_TYPES;
-use baler_connector_lines::Inference;
 use baler_rig::workload::{Call, Executions, Random, Workload};
 
 const RECORDS: usize = 16_384;

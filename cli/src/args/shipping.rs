@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use baler_common::container::Compression;
-use baler_connector_lines::{JSON_SCHEME, TEXT_SCHEME};
+use baler_connector_file::lines::{JSON_SCHEME, TEXT_SCHEME};
 use clap::{Args, ValueEnum};
 
 use super::values::{chunk_records, duration, size};

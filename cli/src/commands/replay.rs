@@ -13,7 +13,7 @@ use std::time::Duration;
 use baler_analysis::Source;
 use baler_analysis::filters::{Condition, Fields};
 use baler_common::transport::{ChunkReader, Received};
-use baler_files::quarantine::QuarantineReader;
+use baler_connector_file::quarantine::QuarantineReader;
 use checked::{Checked, lock};
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use baler_analysis::{Progress, SourceReport, SourceWatch};
 use baler_common::transport::{LaneLag, ReaderStats};
-use baler_files::quarantine::NotKept;
+use baler_connector_file::quarantine::NotKept;
 
 use super::exposition::{Exposition, every_reason};
 use super::metric;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use baler_files::quarantine::NotKept;
+use baler_connector_file::quarantine::NotKept;
 use serde_json::Value;
 
 use super::numbers::number;

@@ -1,6 +1,6 @@
 //! A JSON document of a command -> the figures that people read, as names and values.
 
-use baler_files::quarantine::NotKept;
+use baler_connector_file::quarantine::NotKept;
 use serde_json::{Map, Value};
 
 use super::numbers::{bytes, grouped, number};

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{Chunk, Delivery, Received, TransportError};
-use baler_files::quarantine::Poison;
+use baler_connector_file::quarantine::Poison;
 
 use super::error::RelayError;
 use super::ledger::{InFlight, Ledger};

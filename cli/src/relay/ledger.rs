@@ -7,7 +7,7 @@ use baler_common::transport::{
     ChunkReader, Damaged, End, Fate, Origin, OutboxStats, ReaderStats, Settled, Token, Verdict,
     Waiting,
 };
-use baler_files::quarantine::{NotKept, Poison, PutAside, Quarantine};
+use baler_connector_file::quarantine::{NotKept, Poison, PutAside, Quarantine};
 
 use super::error::RelayError;
 

@@ -38,21 +38,13 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ),
     (
         "baler-connector-amqp",
-        Allowed::Only(&["baler-common", "baler-files"]),
+        Allowed::Only(&["baler-common", "baler-connector-file"]),
     ),
-    (
-        "baler-connector-file",
-        Allowed::Only(&["baler-common", "baler-files"]),
-    ),
-    ("baler-files", Allowed::Only(&["baler-common"])),
+    ("baler-connector-file", Allowed::Only(&["baler-common"])),
     ("baler-connector-kafka", Allowed::Only(&["baler-common"])),
     (
         "baler-connector-kieker",
-        Allowed::Only(&["baler-common", "baler-files", "baler-irl"]),
-    ),
-    (
-        "baler-connector-lines",
-        Allowed::Only(&["baler-common", "baler-files"]),
+        Allowed::Only(&["baler-common", "baler-connector-file", "baler-irl"]),
     ),
     ("baler-connector-null", Allowed::Only(&["baler-common"])),
     ("baler-connector-tcp", Allowed::Only(&["baler-common"])),
@@ -63,10 +55,10 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ),
     ("baler-irl", Allowed::Only(&[])),
     ("baler-signature", Allowed::Only(&[])),
-    // It has the quarantine from `baler-files`, as the relay and the spool have, and reads Kieker's types.
+    // It has the quarantine from there, as the relay and the spool have, and reads Kieker's types.
     (
         "baler-analysis",
-        Allowed::Only(&["baler-common", "baler-connector-kieker", "baler-files"]),
+        Allowed::Only(&["baler-common", "baler-connector-file", "baler-connector-kieker"]),
     ),
     // The crate on which an application depends: it names all that an application may link, and
     // nothing that tests or measures.
@@ -101,7 +93,6 @@ const DEV: &[&str] = &[
     "baler-connector-file",
     "baler-connector-kafka",
     "baler-connector-kieker",
-    "baler-connector-lines",
     "baler-connector-null",
     "baler-connector-tcp",
     "baler-connector-testkit",
@@ -282,6 +273,42 @@ fn the_program_that_is_shipped_links_nothing_that_breaks_or_measures_others() {
     assert!(of_tests.iter().any(|it| it == "baler-connector-testkit"));
 }
 
+#[test]
+fn crates_share_work_with_files_and_no_medium() {
+    let metadata = MetadataCommand::new()
+        .manifest_path(workspace().join("Cargo.toml"))
+        .no_deps()
+        .exec()
+        .unwrap();
+    let mut users = Vec::new();
+    for package in &metadata.packages {
+        let name = package.name.as_str();
+        let dependency = package
+            .dependencies
+            .iter()
+            .find(|it| it.name == "baler-connector-file" && it.kind != DependencyKind::Development);
+        let Some(dependency) = dependency.filter(|_| is_connector(name) || SYNC.contains(&name))
+        else {
+            continue;
+        };
+        let features = &dependency.features;
+        let shared = ["follow", "quarantine", "thread-writer"];
+        assert!(!dependency.uses_default_features, "{name}: {features:?}");
+        assert!(
+            features.iter().all(|it| shared.contains(&it.as_str())),
+            "{name}: {features:?}"
+        );
+        users.push(name);
+    }
+    users.sort_unstable();
+    let expected = [
+        "baler-analysis",
+        "baler-connector-amqp",
+        "baler-connector-kieker",
+    ];
+    assert_eq!(users, expected);
+}
+
 /// Returns the names of the crates that a crate links. `cargo tree` resolves features for this
 /// crate alone, as an application would see it.
 fn tree(package: &str, features: &[&str]) -> Vec<String> {
@@ -335,7 +362,7 @@ fn forbidden_edges_are_found() {
         edge("baler", "baler-connector-kafka", Normal, true),
         edge("baler-cli", "tokio", Normal, false),
         edge("baler-common", "baler-connector-testkit", Development, true),
-        edge("baler-connector-file", "baler-files", Normal, true),
+        edge("baler-connector-amqp", "baler-connector-file", Normal, true),
         edge("baler-connector-kafka", "rdkafka", Normal, false),
         edge("baler-connector-tcp", "tokio", Normal, false),
         edge("baler-monitoring", "baler-analysis", Development, true),

@@ -1,53 +1,30 @@
 #![doc = include_str!("../README.md")]
 
-mod client;
-mod config;
-mod consumers;
-mod error;
-pub mod headers;
-mod numbers;
-mod reader;
+#[cfg(feature = "follow")]
+pub mod follow;
+#[cfg(feature = "lines")]
+pub mod lines;
+mod lock;
+#[cfg(feature = "quarantine")]
+pub mod quarantine;
+mod replace;
+#[cfg(feature = "segments")]
+mod segments;
 #[cfg(feature = "spool")]
 pub mod spool;
-mod writer;
+#[cfg(feature = "thread-writer")]
+pub mod thread_writer;
 
-use baler_common::transport::{Browse, Medium, ReaderFactory, Readership};
-pub use baler_files::{FileLock, replace_file};
-pub use client::{
-    CONSUMERS_FOLDER, DAMAGED_FOLDER, LOCK_FILE, chunk_files, parse_segment_name, segment_name,
+pub use lock::FileLock;
+pub use replace::{
+    beside, check_file, folder_of, if_found, lock_beside, new_file, open_file, replace_file,
+    sync_folder,
 };
-pub use config::{
-    FileReaderConfig, FileWriterConfig, FullPolicy, Keep, ParseStartError, Start, SyncPolicy,
-};
-pub use consumers::{Backlog, ConsumerName, ConsumerNameError, Position, backlog, remove_consumed};
-pub use numbers::chunk_numbers;
-pub use reader::{FileReader, PathItem, ReaderStats, read_path};
-pub use writer::{FileWriter, WriterStats};
-
-/// The scheme of this connector's URIs.
-pub const SCHEME: &str = "file";
-
-/// This medium, for programs that open media by URI.
-pub const MEDIUM: Medium = Medium {
-    schemes: &[SCHEME],
-    writer: |uri| Ok(Box::new(FileWriter::new(FileWriterConfig::from_uri(uri)?))),
-    receiver: |uri, follow| {
-        let mut config = FileReaderConfig::from_uri(uri)?;
-        config.follow |= follow;
-        let open = move || FileReader::open(config.clone());
-        Ok(ReaderFactory::new(Readership::OneProcess, open))
-    },
-    browser: Some(|uri, browse| {
-        let mut config = FileReaderConfig::from_uri(uri)?;
-        // A browser leaves no trace; a named consumer's position would move.
-        config.consumer = None;
-        config.follow = browse != Browse::UntilNow;
-        match browse {
-            Browse::FromNow => config.from = Start::End,
-            Browse::FromOldest => config.from = Start::Oldest,
-            Browse::UntilNow => {}
-        }
-        let open = move || FileReader::open(config.clone());
-        Ok(ReaderFactory::browser(open))
-    }),
+#[cfg(feature = "segments")]
+pub use segments::{
+    Backlog, CONSUMERS_FOLDER, ConsumerName, ConsumerNameError, DAMAGED_FOLDER, FileReader,
+    FileReaderConfig, FileWriter, FileWriterConfig, FullPolicy, Keep, LOCK_FILE, MEDIUM,
+    ParseStartError, PathItem, Position, ReaderStats, SCHEME, Start, SyncPolicy, WriterStats,
+    backlog, chunk_files, chunk_numbers, headers, parse_segment_name, read_path, remove_consumed,
+    segment_name,
 };

@@ -8,7 +8,7 @@ mod tcp;
 mod tcp_config;
 mod text;
 
-use baler_files::thread_writer::ThreadWriter;
+use baler_connector_file::thread_writer::ThreadWriter;
 
 pub use compression::LogCompression;
 pub use log_config::{KiekerLogWriterConfig, LogFormat};

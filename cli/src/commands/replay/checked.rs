@@ -9,8 +9,8 @@ use baler_common::transport::{
     ChunkMeta, ChunkReader, ContainerKind, Delivery, ReaderCapability, ReaderCloseReport, Received,
     Settled, Token, TransportError, Verdict,
 };
-use baler_connector_lines::{JSON_SCHEME, TEXT_SCHEME, chunk_of_line};
-use baler_files::quarantine::Quarantined;
+use baler_connector_file::lines::{JSON_SCHEME, TEXT_SCHEME, chunk_of_line};
+use baler_connector_file::quarantine::Quarantined;
 use bytes::Bytes;
 use serde::Serialize;
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use baler_analysis::{AnalysisError, Parcel, Source, SourceReport, Stage, Stop};
-use baler_files::quarantine::{Poison, PutAside, Quarantine};
+use baler_connector_file::quarantine::{Poison, PutAside, Quarantine};
 
 use super::messages::{Event, Order, follow_orders, tell};
 use super::records::{Numbered, runs};

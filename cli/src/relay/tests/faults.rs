@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::RetryClass;
+use baler_connector_file::quarantine::{Poison, PutAside, Quarantine};
 use baler_connector_testkit::{
     ChunkSource, Label, MemoryLimits, MemoryMedium, Tap, read_label, within_patience,
 };
-use baler_files::quarantine::{Poison, PutAside, Quarantine};
 use proptest::prelude::*;
 
 use super::support::{contents, fill, relay, set, soon};

@@ -7,8 +7,8 @@ use baler_common::transport::{
     ChunkReader, ReaderCapability, ReaderCloseReport, Received, RetryClass, Settled, Token,
     TransportError, Verdict,
 };
+use baler_connector_file::quarantine::{Poison, PutAside, Quarantine};
 use baler_connector_testkit::{ChunkSource, MemoryLimits, MemoryMedium, MemoryReader, read_label};
-use baler_files::quarantine::{Poison, PutAside, Quarantine};
 
 use super::support::{contents, fill, relay, relay_of, set, soon};
 use crate::relay::{Ended, Relay, RelayError, Stop};

@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use baler_common::transport::{Failure, SettledPrefix};
-use baler_files::{
+use baler_connector_file::{
     FileLock, beside, check_file, folder_of, if_found, lock_beside, new_file, open_file,
     sync_folder,
 };

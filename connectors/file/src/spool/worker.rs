@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::quarantine::QuarantineFolder;
 use baler_common::transport::{
     Backoff, ChunkWriter, Delivery, Failure, RetryClass, TransportError, guarded,
 };
-use baler_files::quarantine::QuarantineFolder;
 
 use super::REFUSED_FOLDER;
 use super::config::SpoolConfig;

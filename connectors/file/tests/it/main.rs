@@ -1,15 +1,11 @@
-//! The file connector against real folders: the contract, damage, limits, positions, crashes.
+//! The parts of this crate against real files, each with its feature.
 #![cfg(test)]
 
-mod consumed;
-mod consumer;
-mod contract;
-mod crash;
-mod damage;
+#[cfg(feature = "follow")]
 mod follow;
-mod limits;
-mod numbers;
-mod schedules;
+#[cfg(feature = "lines")]
+mod lines;
+#[cfg(feature = "segments")]
+mod segments;
 #[cfg(feature = "spool")]
 mod spool;
-mod support;

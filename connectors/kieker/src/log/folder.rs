@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use std::{fs, io};
 
-use baler_files::follow::checksum;
+use baler_connector_file::follow::checksum;
 use bytes::Bytes;
 
 use super::file::{BadPart, FileContext, FileStep, LogFile};

@@ -5,8 +5,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use baler_files::follow::Places;
-use baler_files::{if_found, replace_file};
+use baler_connector_file::follow::Places;
+use baler_connector_file::{if_found, replace_file};
 use serde::{Deserialize, Serialize};
 
 /// The place of the first record of a folder that was not read.

@@ -11,7 +11,7 @@ use baler_common::transport::{
     ChunkIdentity, ChunkReader, Damaged, Delivery, Order, Origin, ProducerId, ReaderCapability,
     ReaderCloseReport, Received, RetryClass, Settled, Token, TransportError, Verdict, WrongData,
 };
-use baler_files::follow::{Pending, Places as _};
+use baler_connector_file::follow::{Pending, Places as _};
 
 use super::config::KiekerLogConfig;
 use super::file::BadPart;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use baler_common::number::to_u64;
 use baler_common::transport::Failure;
-use baler_files::{FileLock, beside, if_found, lock_beside, open_file};
+use baler_connector_file::{FileLock, beside, if_found, lock_beside, open_file};
 
 use crate::container::KiekerStream;
 use crate::log::escaped;

@@ -24,7 +24,7 @@ use baler_common::record::{NO_TIMESTAMP, RecordBatch};
 use baler_common::transport::{
     Capability, Durability, Failure, Order, TransportError, WriterStats,
 };
-use baler_files::thread_writer::{BlockingMedium, Opening};
+use baler_connector_file::thread_writer::{BlockingMedium, Opening};
 
 use super::log_config::{KiekerLogWriterConfig, LogFormat};
 use super::output::{ChunkOutput, RecordOutput, WriteError, WriterCounts};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use baler_common::container::{ChunkDecoder, EncodeError};
 use baler_common::record::{Catalog, RecordBatch, Schema};
 use baler_common::transport::{Chunk, Failure, Outcome, RetryClass, TransportError};
-use baler_files::thread_writer::{Answers, BlockingOutput};
+use baler_connector_file::thread_writer::{Answers, BlockingOutput};
 
 use crate::container::decoder;
 use crate::schema;

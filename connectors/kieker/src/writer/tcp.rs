@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use baler_common::record::RecordBatch;
 use baler_common::transport::{Capability, Durability, Failure, Order, Probes, TransportError};
-use baler_files::thread_writer::{BlockingMedium, Opening};
+use baler_connector_file::thread_writer::{BlockingMedium, Opening};
 use socket2::SockRef;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;

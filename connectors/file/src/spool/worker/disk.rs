@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::quarantine::{Poison, Quarantine as _};
 use baler_common::transport::{
     Chunk, Delivery, DeliveryReport, Outcome, RetryClass, TransportError, Verdict,
 };
-use baler_files::quarantine::{Poison, Quarantine as _};
 
 use super::{Medium, Worker};
 use crate::spool::state::{SpoolStatus, take};

@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
+use crate::quarantine::{Poison, Quarantine as _};
 use baler_common::transport::{
     Chunk, ChunkMeta, DeliveryReport, Outcome, RejectReason, Rejected, RetryClass, TransportError,
     Verdict, guarded,
 };
-use baler_files::quarantine::{Poison, Quarantine as _};
 use bytes::Bytes;
 
 use super::{Medium, Sent, Worker};

@@ -1,0 +1,595 @@
+//! Makes records of JSON lines, with types inferred from the lines so far.
+//!
+//! One field of the line (`type` by default) names the record's type. Its fields are inferred:
+//!
+//! | JSON | field |
+//! |---|---|
+//! | true, false | bool |
+//! | whole numbers | `i64`; `u64` if they are never negative and one needs it |
+//! | other numbers | `f64`, if it holds the number exactly as it was written |
+//! | text | string |
+//! | array | list, if one type fits all its items |
+//! | object | record |
+//! | null | the absent value of an optional field |
+//! | everything else | [JSON text](JSON_TEXT_NAME) |
+//!
+//! A field whose values change their type becomes wider: `i64` becomes `f64`, a type becomes its
+//! optional, and otherwise the field becomes JSON text. Lines of one type with other keys become
+//! records with the same name and another schema. So a missing key differs from null. The JSON sink
+//! writes each line back with equal keys and values.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, LazyLock};
+
+use baler_common::record::{
+    BatchBuilder, Field, FieldType, JSON_TEXT_FIELD, JSON_TEXT_NAME, MAX_FIELDS, MAX_NAME_BYTES,
+    NO_TIMESTAMP, RowWriter, Schema, SchemaError,
+};
+use foldhash::HashMap;
+
+use crate::lines::error::LineError;
+use crate::lines::json::{Json, JsonKind, JsonLine, Number};
+
+/// The most sets of keys of one place in the lines of a type. Objects with further sets are kept as
+/// text.
+const MAX_SHAPES: usize = 64;
+
+/// The most places, over all types and sets of keys, and the most schemas. Lines that need more are
+/// kept as text.
+const MAX_PLACES: usize = 65_536;
+const MAX_SCHEMAS: usize = 4_096;
+
+/// The share of a type's name and schemas in [`MAX_PLACES`].
+const PLACES_A_TYPE: usize = 16;
+
+/// The type of lines that name none, and of lines beyond the limit of types.
+const UNNAMED: &str = "json";
+
+/// Whole numbers up to this are exact as `f64`.
+const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
+
+/// Makes a record of each line, with types inferred from the lines before it.
+///
+/// Takes limited memory, whatever the lines are.
+#[derive(Debug)]
+pub struct Inference {
+    type_field: Box<str>,
+    types: HashMap<Box<str>, LineType>,
+    room: Room,
+    has_origin: bool,
+    /// The shapes of the current line's objects, and its values.
+    shapes: Vec<u32>,
+    row: Vec<u8>,
+}
+
+/// The number of further places and schemas that are allowed.
+#[derive(Debug)]
+struct Room {
+    places: usize,
+    schemas: usize,
+}
+
+/// The place of a line, as fields of its record.
+#[derive(Debug, Clone, Copy)]
+pub struct Origin<'a> {
+    /// The name under which the file is followed, whatever its name is after a rotation.
+    pub file: &'a str,
+    /// A checksum of the file's first line. It tells generations of a log apart.
+    pub id: &'a str,
+    /// The offset of the line, in decompressed bytes.
+    pub offset: u64,
+}
+
+/// The fields of an [`Origin`].
+const ORIGIN: [&str; 3] = ["origin_file", "origin_id", "origin_offset"];
+
+pub(crate) fn origin_fields() -> [Field; 3] {
+    let [file, id, offset] = ORIGIN;
+    [
+        Field::new(file, FieldType::String),
+        Field::new(id, FieldType::String),
+        Field::new(offset, FieldType::U64),
+    ]
+}
+
+pub(crate) fn write_origin(origin: &Origin<'_>, row: &mut RowWriter<'_>) {
+    row.str(origin.file);
+    row.str(origin.id);
+    row.u64(origin.offset);
+}
+
+impl Inference {
+    /// The field with this name names the type of a line.
+    pub fn new(type_field: impl Into<Box<str>>) -> Self {
+        Self {
+            type_field: type_field.into(),
+            types: HashMap::default(),
+            room: Room {
+                places: MAX_PLACES,
+                schemas: MAX_SCHEMAS,
+            },
+            has_origin: false,
+            shapes: Vec::new(),
+            row: Vec::new(),
+        }
+    }
+
+    /// Whether each record has the [`Origin`] of its line; by default it has not.
+    #[must_use]
+    pub const fn with_origin(mut self, has_origin: bool) -> Self {
+        self.has_origin = has_origin;
+        self
+    }
+
+    /// Adds the record of a line to a batch, without a timestamp.
+    ///
+    /// # Errors
+    ///
+    /// The line is not a JSON object.
+    pub fn add(
+        &mut self,
+        line: &str,
+        origin: Option<&Origin<'_>>,
+        batch: &mut BatchBuilder,
+    ) -> Result<(), LineError> {
+        let JsonLine {
+            json,
+            has_lone_surrogate,
+        } = JsonLine::parse(line)?;
+        let JsonKind::Object(members) = &json.kind else {
+            return Err(LineError::NoObject);
+        };
+        let origin = origin.filter(|_| self.has_origin);
+        let name = members.iter().find(|(key, _)| **key == *self.type_field);
+        let name = match name {
+            Some((
+                _,
+                Json {
+                    kind: JsonKind::Text(name),
+                    ..
+                },
+            )) if is_name(name) => name,
+            _ => UNNAMED,
+        };
+        let name = match self.types.contains_key(name) || self.room.take_places(PLACES_A_TYPE) {
+            true => name,
+            false => UNNAMED,
+        };
+        let line_type = match self.types.entry(name.into()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(LineType::new(name)),
+        };
+        let (shapes, row) = (&mut self.shapes, &mut self.row);
+        let schema = match has_lone_surrogate {
+            true => None,
+            false => line_type.row(members, origin, &mut self.room, (shapes, row)),
+        };
+        let schema = schema.unwrap_or_else(|| {
+            row.clear();
+            let text = match origin {
+                Some(origin) => Cow::Owned(with_origin(json.text, members.is_empty(), origin)),
+                None => Cow::Borrowed(json.text),
+            };
+            RowWriter::new(row).str(&text);
+            Arc::clone(&line_type.opaque)
+        });
+        Ok(batch.push_row(&schema, NO_TIMESTAMP, row)?)
+    }
+}
+
+/// Adds members to an object that is kept as text.
+fn with_origin(object: &str, is_empty: bool, origin: &Origin<'_>) -> String {
+    let mut text = object.strip_suffix('}').unwrap_or(object).to_owned();
+    let [file, id, offset] = ORIGIN;
+    let values = [
+        serde_json::Value::from(origin.file),
+        origin.id.into(),
+        origin.offset.into(),
+    ];
+    for (at, (key, value)) in [file, id, offset].into_iter().zip(values).enumerate() {
+        let comma = if is_empty && at == 0 { "" } else { "," };
+        text.push_str(&format!("{comma}\"{key}\":{value}"));
+    }
+    text.push('}');
+    text
+}
+
+impl Room {
+    fn take_places(&mut self, places: usize) -> bool {
+        let left = self.places.checked_sub(places);
+        left.inspect(|left| self.places = *left).is_some()
+    }
+}
+
+/// The lines with one value in the field that names their type.
+#[derive(Debug)]
+struct LineType {
+    name: Box<str>,
+    shapes: Shapes,
+    /// By the shapes of all objects of a line. They are only valid until a place becomes wider.
+    schemas: HashMap<Box<[u32]>, Arc<Schema>>,
+    /// The schema of lines that are kept as text.
+    opaque: Arc<Schema>,
+}
+
+impl LineType {
+    fn new(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            shapes: Shapes::default(),
+            schemas: HashMap::default(),
+            opaque: text_schema(name, FieldType::Record(Arc::clone(&OPAQUE))),
+        }
+    }
+
+    /// Writes the values of a line and returns their schema, unless there is no room for it.
+    fn row(
+        &mut self,
+        members: &[Member<'_>],
+        origin: Option<&Origin<'_>>,
+        room: &mut Room,
+        (shapes, row): (&mut Vec<u32>, &mut Vec<u8>),
+    ) -> Option<Arc<Schema>> {
+        // Such a record would look like a line that is kept as text.
+        if matches!(members, [(key, _)] if key == JSON_TEXT_FIELD) {
+            return None;
+        }
+        let is_taken = |key: &str| ORIGIN.contains(&key);
+        if origin.is_some()
+            && (members.len() + ORIGIN.len() > MAX_FIELDS
+                || members.iter().any(|it| is_taken(&it.0)))
+        {
+            return None;
+        }
+        if self.shapes.widen(members, room)? {
+            self.schemas.clear();
+        }
+        loop {
+            shapes.clear();
+            row.clear();
+            let mut writer = RowWriter::new(row);
+            match self.shapes.write(members, shapes, &mut writer) {
+                Ok(()) if writer.is_too_large() => return None,
+                Ok(()) => {
+                    if let Some(origin) = origin {
+                        write_origin(origin, &mut writer);
+                    }
+                    break;
+                }
+                Err(Widened) => self.schemas.clear(),
+            }
+        }
+        if let Some(schema) = self.schemas.get(&**shapes) {
+            return Some(Arc::clone(schema));
+        }
+        room.schemas = room.schemas.checked_sub(1)?;
+        let mut shapes_left = shapes.iter().copied();
+        let mut fields = self.shapes.fields(&mut shapes_left).ok()?;
+        fields.extend(origin.map(|_| origin_fields()).into_iter().flatten());
+        let schema = Arc::new(Schema::new(&*self.name, fields).ok()?);
+        self.schemas.insert((**shapes).into(), Arc::clone(&schema));
+        Some(schema)
+    }
+}
+
+type Member<'a> = (Cow<'a, str>, Json<'a>);
+
+/// The different sets of keys of the objects in one place.
+#[derive(Debug, Default)]
+struct Shapes(Vec<Shape>);
+
+#[derive(Debug)]
+struct Shape {
+    keys: Box<[Box<str>]>,
+    /// One for each key.
+    places: Box<[Place]>,
+}
+
+/// A place for values in the lines of a type, with the type of its values so far.
+#[derive(Debug, Default)]
+struct Place {
+    is_nullable: bool,
+    kind: Kind,
+}
+
+#[derive(Debug, Default)]
+enum Kind {
+    #[default]
+    Unknown,
+    Bool,
+    Text,
+    Number(Numbers),
+    List(Box<Place>),
+    Object(Shapes),
+    /// No type fits all of the values: each is kept as text.
+    Opaque,
+}
+
+/// The numbers of one place.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Numbers {
+    has_negative: bool,
+    has_above_i64: bool,
+    has_float: bool,
+    has_inexact_as_float: bool,
+    has_inexact: bool,
+}
+
+/// A place became wider while values were made; they must be made again.
+struct Widened;
+
+impl Shapes {
+    fn position(&self, members: &[Member<'_>]) -> Option<usize> {
+        let keys = || members.iter().map(|(key, _)| &**key);
+        let mut shapes = self.0.iter();
+        shapes.position(|shape| shape.keys.iter().map(|key| &**key).eq(keys()))
+    }
+
+    /// Makes room for another object; returns whether a type changed. Returns `None` if there is no
+    /// room, or if no schema can have these keys.
+    fn widen(&mut self, members: &[Member<'_>], room: &mut Room) -> Option<bool> {
+        if let Some(shape) = self.position(members) {
+            return Some(self.0.get_mut(shape)?.widen(members, room));
+        }
+        let mut keys = HashSet::new();
+        let is_schema = members.len() <= MAX_FIELDS
+            && members
+                .iter()
+                .all(|(key, _)| is_name(key) && keys.insert(key));
+        if !is_schema || self.0.len() == MAX_SHAPES || !room.take_places(members.len() + 1) {
+            return None;
+        }
+        let mut shape = Shape {
+            keys: members.iter().map(|(key, _)| (**key).into()).collect(),
+            places: members.iter().map(|_| Place::default()).collect(),
+        };
+        shape.widen(members, room);
+        self.0.push(shape);
+        // A new shape makes a new schema; known schemas stay as they are.
+        Some(false)
+    }
+
+    /// Writes the values of an object; records its shape and the shapes inside.
+    fn write(
+        &mut self,
+        members: &[Member<'_>],
+        shapes: &mut Vec<u32>,
+        row: &mut RowWriter<'_>,
+    ) -> Result<(), Widened> {
+        let position = self.position(members).ok_or(Widened)?;
+        shapes.push(u32::try_from(position).map_err(|_| Widened)?);
+        let shape = self.0.get_mut(position).ok_or(Widened)?;
+        let mut places = shape.places.iter_mut().zip(members);
+        places.try_for_each(|(place, (_, json))| place.write(json, shapes, row))
+    }
+
+    /// Records the shapes of an absent object. It gets the shape of the first one, so that the type
+    /// of the record does not depend on absent values.
+    fn note_absent(&self, shapes: &mut Vec<u32>) {
+        shapes.push(0);
+        let places = self.0.first().into_iter().flat_map(|shape| &shape.places);
+        places.for_each(|place| place.note_absent(shapes));
+    }
+
+    fn fields(&self, shapes: &mut dyn Iterator<Item = u32>) -> Result<Vec<Field>, SchemaError> {
+        let shape = shapes
+            .next()
+            .and_then(|shape| self.0.get(usize::try_from(shape).ok()?));
+        let fields = shape
+            .into_iter()
+            .flat_map(|it| it.keys.iter().zip(&it.places));
+        let fields = fields.map(|(key, place)| Ok(Field::new(&**key, place.field_type(shapes)?)));
+        fields.collect()
+    }
+}
+
+impl Shape {
+    fn widen(&mut self, members: &[Member<'_>], room: &mut Room) -> bool {
+        let places = self.places.iter_mut().zip(members);
+        let widened = places.map(|(place, (_, json))| place.widen(json, room));
+        widened.fold(false, |any, widened| any | widened)
+    }
+}
+
+impl Place {
+    /// Makes room for another value; returns whether the type changed.
+    fn widen(&mut self, json: &Json<'_>, room: &mut Room) -> bool {
+        match (&mut self.kind, &json.kind) {
+            (_, JsonKind::Null) => return !std::mem::replace(&mut self.is_nullable, true),
+            (Kind::Bool, JsonKind::Bool(_))
+            | (Kind::Text, JsonKind::Text(_))
+            | (Kind::Opaque, _) => {
+                return false;
+            }
+            (Kind::Number(numbers), JsonKind::Number(number)) => {
+                let before = numbers.field_type();
+                numbers.add(*number);
+                let after = numbers.field_type();
+                if after.is_some() {
+                    return before != after;
+                }
+                self.kind = Kind::Opaque;
+            }
+            (Kind::List(item), JsonKind::Array(items)) => {
+                let widened = items.iter().map(|json| item.widen(json, room));
+                return widened.fold(false, |any, widened| any | widened);
+            }
+            (Kind::Object(known), JsonKind::Object(members)) => {
+                if let Some(widened) = known.widen(members, room) {
+                    return widened;
+                }
+                self.kind = Kind::Opaque;
+            }
+            (Kind::Unknown, _) => {
+                self.kind = match &json.kind {
+                    JsonKind::Bool(_) => Kind::Bool,
+                    JsonKind::Text(_) => Kind::Text,
+                    JsonKind::Number(_) => Kind::Number(Numbers::default()),
+                    JsonKind::Array(_) if room.take_places(1) => Kind::List(Box::default()),
+                    JsonKind::Object(_) => Kind::Object(Shapes::default()),
+                    _ => Kind::Opaque,
+                };
+                self.widen(json, room);
+            }
+            _ => self.kind = Kind::Opaque,
+        }
+        true
+    }
+
+    /// Writes the value, or null; records the shapes of the objects inside.
+    fn write(
+        &mut self,
+        json: &Json<'_>,
+        shapes: &mut Vec<u32>,
+        row: &mut RowWriter<'_>,
+    ) -> Result<(), Widened> {
+        if matches!(json.kind, JsonKind::Null) {
+            self.note_absent(shapes);
+            row.none();
+            return Ok(());
+        }
+        if self.is_nullable {
+            row.some();
+        }
+        match (&mut self.kind, &json.kind) {
+            (Kind::Bool, JsonKind::Bool(value)) => row.bool(*value),
+            (Kind::Text, JsonKind::Text(text)) => row.str(text),
+            (Kind::Number(numbers), JsonKind::Number(number)) if *number != Number::Inexact => {
+                numbers.write(*number, row);
+            }
+            (Kind::List(item), JsonKind::Array(items)) => return list(item, items, shapes, row),
+            (Kind::Object(known), JsonKind::Object(members)) => {
+                return known.write(members, shapes, row);
+            }
+            (Kind::Opaque, _) => row.str(json.text),
+            _ => {
+                self.kind = Kind::Opaque;
+                return Err(Widened);
+            }
+        }
+        Ok(())
+    }
+
+    fn note_absent(&self, shapes: &mut Vec<u32>) {
+        match &self.kind {
+            Kind::List(item) => item.note_absent(shapes),
+            Kind::Object(known) => known.note_absent(shapes),
+            _ => {}
+        }
+    }
+
+    fn field_type(&self, shapes: &mut dyn Iterator<Item = u32>) -> Result<FieldType, SchemaError> {
+        let field_type = match &self.kind {
+            Kind::Unknown | Kind::Text => FieldType::String,
+            Kind::Bool => FieldType::Bool,
+            Kind::Number(numbers) => numbers.field_type().unwrap_or(FieldType::F64),
+            Kind::List(item) => item.field_type(shapes)?.list(),
+            Kind::Object(known) => {
+                FieldType::Record(Arc::new(Schema::new("object", known.fields(shapes)?)?))
+            }
+            Kind::Opaque => FieldType::Record(Arc::clone(&OPAQUE)),
+        };
+        Ok(match self.is_nullable {
+            true => field_type.optional(),
+            false => field_type,
+        })
+    }
+}
+
+/// Writes the items of a list. All objects in a list must have the same shapes; otherwise each item
+/// is kept as text from now on.
+fn list(
+    item: &mut Place,
+    items: &[Json<'_>],
+    shapes: &mut Vec<u32>,
+    row: &mut RowWriter<'_>,
+) -> Result<(), Widened> {
+    let before = shapes.len();
+    let mut first = None;
+    row.list(items.len());
+    for json in items {
+        if matches!(json.kind, JsonKind::Null) {
+            row.none();
+            continue;
+        }
+        let here = shapes.len();
+        item.write(json, shapes, row)?;
+        match first {
+            None => first = Some(shapes.len()),
+            Some(end) if shapes.get(before..end) == shapes.get(here..) => shapes.truncate(here),
+            Some(_) => {
+                item.kind = Kind::Opaque;
+                return Err(Widened);
+            }
+        }
+    }
+    if first.is_none() {
+        item.note_absent(shapes);
+    }
+    Ok(())
+}
+
+impl Numbers {
+    fn add(&mut self, number: Number) {
+        match number {
+            Number::Signed(value) => {
+                self.has_negative |= value < 0;
+                self.has_inexact_as_float |= value.unsigned_abs() > EXACT;
+            }
+            Number::Unsigned(_) => {
+                self.has_above_i64 = true;
+                self.has_inexact_as_float = true;
+            }
+            Number::Float(_) => self.has_float = true,
+            Number::Inexact => self.has_inexact = true,
+        }
+    }
+
+    /// Returns the type that holds all of them, if there is one.
+    fn field_type(self) -> Option<FieldType> {
+        if self.has_inexact {
+            return None;
+        }
+        match (self.has_float, self.has_above_i64) {
+            (true, _) => (!self.has_inexact_as_float).then_some(FieldType::F64),
+            (false, true) => (!self.has_negative).then_some(FieldType::U64),
+            (false, false) => Some(FieldType::I64),
+        }
+    }
+
+    /// Writes the value in the common type.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a place with floats only has whole numbers that are exact as f64"
+    )]
+    fn write(self, number: Number, row: &mut RowWriter<'_>) {
+        match number {
+            Number::Signed(value) if self.has_float => row.f64(value as f64),
+            Number::Signed(value) if self.has_above_i64 => row.u64(value.unsigned_abs()),
+            Number::Signed(value) => row.i64(value),
+            Number::Unsigned(value) => row.u64(value),
+            Number::Float(value) => row.f64(value),
+            Number::Inexact => debug_assert!(false, "its place has become text"),
+        }
+    }
+}
+
+/// JSON text as the value of a field.
+static OPAQUE: LazyLock<Arc<Schema>> =
+    LazyLock::new(|| text_schema(JSON_TEXT_NAME, FieldType::String));
+
+/// A schema with the one field [`JSON_TEXT_FIELD`].
+#[expect(
+    clippy::expect_used,
+    reason = "callers check the name, and the field is a valid one"
+)]
+fn text_schema(name: &str, field_type: FieldType) -> Arc<Schema> {
+    let field = Field::new(JSON_TEXT_FIELD, field_type);
+    Arc::new(Schema::new(name, vec![field]).expect("a name, and one field"))
+}
+
+pub(crate) fn is_name(text: &str) -> bool {
+    (1..=MAX_NAME_BYTES).contains(&text.len())
+}
