@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::{fs, mem};
 
-use baler_signature::{
+use crate::signature::{
     argument_types, has_conditional_probe, is_probe, modifiers_and_return, operation_name,
     type_text,
 };

@@ -14,9 +14,9 @@ use crate::problem::Problem;
 const OWN: [&str; 5] = [
     "baler",
     "baler-common",
+    "baler-instrument",
     "baler-macros",
     "baler-monitoring",
-    "baler-signature",
 ];
 
 /// The root of a crate.

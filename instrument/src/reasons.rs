@@ -1,6 +1,6 @@
 //! The reasons why a function cannot have a probe.
 
-use baler_signature::{is_for_tests, naked};
+use crate::signature::{is_for_tests, naked};
 use syn::{AttrStyle, Attribute, FnModifiers, Meta, Path, Signature, Token};
 
 /// The reason for a function in the tokens of a macro.

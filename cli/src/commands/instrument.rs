@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use baler_common::pattern::Pattern;
-use baler_instrument::{Change, Function, Problem, Selection, State, Tree, remove_all};
+use baler_instrument::{Change, Function, Problem, State, Tree, remove_all};
 use serde_json::json;
 
 use crate::args::{DocumentFormat, FunctionsArgs, InstrumentArgs, InstrumentCommand};
@@ -24,7 +24,7 @@ pub(super) fn run(args: &InstrumentArgs, quiet: bool) -> Result<Code, Failure> {
             let selection = selection(functions)?;
             let dependency = dependency.as_deref().map(dependency_line).transpose()?;
             let mut tree = read(&functions.path)?;
-            let mut changes = tree.insert(&selection, attribute);
+            let mut changes = tree.insert(|it| selection.selects(it), attribute);
             let probes = changes.iter().map(Change::count).sum();
             if let Some(line) = dependency {
                 changes.extend(tree.insert_dependency(&line));
@@ -43,7 +43,7 @@ pub(super) fn run(args: &InstrumentArgs, quiet: bool) -> Result<Code, Failure> {
                 remove_all(&functions.path).map_err(unreadable)?
             } else {
                 let mut tree = read(&functions.path)?;
-                (tree.remove(&selection), tree.problems)
+                (tree.remove(|it| selection.selects(it)), tree.problems)
             };
             let code = write(&changes, &problems, &functions.path, writing.dry_run)?;
             if !quiet {
@@ -112,9 +112,11 @@ fn check(args: &FunctionsArgs) -> Result<Code, Failure> {
     let selection = selection(args)?;
     let tree = read(&args.path)?;
     let mut code = say_problems(&tree.problems);
-    let missing = tree.missing(&selection).map(|it| line(it, "no probe"));
-    let outdated = "an outdated name: remove the probe and insert it again";
-    let outdated = tree.outdated(&selection).map(|it| line(it, outdated));
+    let missing = tree.missing(|it| selection.selects(it));
+    let missing = missing.map(|it| line(it, "no probe"));
+    let advice = "an outdated name: remove the probe and insert it again";
+    let outdated = tree.outdated(|it| selection.selects(it));
+    let outdated = outdated.map(|it| line(it, advice));
     let text: String = missing.chain(outdated).collect();
     if !text.is_empty() {
         code = Code::Data;
@@ -154,6 +156,34 @@ fn unreadable(problem: Problem) -> Failure {
         false => Code::Data,
     };
     Failure::new(code, problem.to_string())
+}
+
+/// The selected functions: those that any pattern includes, or all if there is none, except those
+/// that a pattern excludes.
+#[derive(Debug)]
+struct Selection {
+    /// Patterns of signatures.
+    include: Vec<Pattern>,
+    /// Patterns of signatures.
+    exclude: Vec<Pattern>,
+}
+
+impl Selection {
+    /// Whether no pattern restricts it.
+    fn is_everything(&self) -> bool {
+        self.include.is_empty() && self.exclude.is_empty()
+    }
+
+    /// Whether it selects a function.
+    fn selects(&self, function: &Function) -> bool {
+        let any = |patterns: &[Pattern]| {
+            let signatures = &function.signatures;
+            patterns
+                .iter()
+                .any(|pattern| signatures.iter().any(|it| pattern.matches(it)))
+        };
+        (self.include.is_empty() || any(&self.include)) && !any(&self.exclude)
+    }
 }
 
 fn selection(args: &FunctionsArgs) -> Result<Selection, Failure> {

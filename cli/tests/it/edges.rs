@@ -30,7 +30,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
         "baler-common",
         Allowed::Only(&["baler-irl", "baler-macros"]),
     ),
-    ("baler-macros", Allowed::Only(&["baler-signature"])),
+    ("baler-macros", Allowed::Only(&["baler-instrument"])),
     (
         // Its probes and samplers emit Kieker's types.
         "baler-monitoring",
@@ -49,12 +49,8 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ("baler-connector-null", Allowed::Only(&["baler-common"])),
     ("baler-connector-tcp", Allowed::Only(&["baler-common"])),
     ("baler-connector-testkit", Allowed::Only(&["baler-common"])),
-    (
-        "baler-instrument",
-        Allowed::Only(&["baler-common", "baler-signature"]),
-    ),
+    ("baler-instrument", Allowed::Only(&[])),
     ("baler-irl", Allowed::Only(&[])),
-    ("baler-signature", Allowed::Only(&[])),
     // It has the quarantine from there, as the relay and the spool have, and reads Kieker's types.
     (
         "baler-analysis",

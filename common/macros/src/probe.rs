@@ -1,7 +1,7 @@
 //! `#[probe]` and the guard of `enter!`.
 //!
 //! tokens -> `options`, `block` and `function` (parsing) -> `expand` (the function with its probe).
-//! The text of its signature is made by the crate `baler-signature`.
+//! The text of its signature is made by the module `signature` of the crate `baler-instrument`.
 //!
 //! The expansion names only `baler_monitoring::__private`. Without the feature `enable` the
 //! function is checked and then returned unchanged.

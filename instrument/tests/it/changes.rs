@@ -4,7 +4,7 @@ use std::fs;
 
 use baler_instrument::{Attribute, State, remove_all};
 
-use crate::tree::{MANIFEST, apply, everything, including, package, probe, read};
+use crate::tree::{MANIFEST, apply, everything, in_module, package, probe, read};
 
 const MARKED: &str = "#[::baler::probe /* baler instrument */]";
 
@@ -12,7 +12,7 @@ const MARKED: &str = "#[::baler::probe /* baler instrument */]";
 fn attributes_stand_below_the_documentation_and_above_all_other_attributes() {
     let text = "//! Shop.\r\n\r\n/// Sells.\r\n#[inline]\r\npub fn sell() {}\r\n\r\nmod m {\r\n\t// Note.\r\n\tpub(crate) unsafe fn a() {}\r\n}\r\nstruct S; impl S { fn b() {} fn c() {} }";
     let folder = package(&[("src/lib.rs", text)]);
-    let changes = read(&folder).insert(&everything(), &probe());
+    let changes = read(&folder).insert(everything, &probe());
     let expected = format!(
         "//! Shop.\r\n\r\n/// Sells.\r\n{MARKED}\r\n#[inline]\r\npub fn sell() {{}}\r\n\r\nmod m {{\r\n\t// Note.\r\n\t{MARKED}\r\n\tpub(crate) unsafe fn a() {{}}\r\n}}\r\nstruct S; impl S {{ {MARKED} fn b() {{}} {MARKED} fn c() {{}} }}"
     );
@@ -20,7 +20,7 @@ fn attributes_stand_below_the_documentation_and_above_all_other_attributes() {
     apply(&changes);
     let tree = read(&folder);
     assert!(tree.functions.iter().all(|it| it.state == State::Inserted));
-    assert_eq!(tree.insert(&everything(), &probe()), []);
+    assert_eq!(tree.insert(everything, &probe()), []);
     let (removed, problems) = remove_all(folder.path()).unwrap();
     assert_eq!((removed[0].after().as_str(), problems.len()), (text, 0));
 }
@@ -32,31 +32,31 @@ fn an_estimated_signature_is_given_to_the_probe() {
         "trait T { fn f(&self); }\nimpl T for String {\n    fn f(&self) {}\n}\n",
     )]);
     let attribute = Attribute::parse("::baler::probe(record = duration)").unwrap();
-    let changes = read(&folder).insert(&everything(), &attribute);
+    let changes = read(&folder).insert(everything, &attribute);
     let line = "    #[::baler::probe(name = \"void String.f()\", record = duration) /* baler instrument */]\n";
     assert!(changes[0].after().contains(line), "{}", changes[0].after());
     apply(&changes);
     let tree = read(&folder);
     assert!(tree.functions[1].is_certain);
-    assert_eq!(tree.outdated(&everything()).count(), 0);
+    assert_eq!(tree.outdated(everything).count(), 0);
     let lib = folder.path().join("src/lib.rs");
     let text = fs::read_to_string(&lib).unwrap();
     fs::write(&lib, text.replace("fn f(", "fn g(")).unwrap();
-    assert_eq!(read(&folder).outdated(&everything()).count(), 1);
+    assert_eq!(read(&folder).outdated(everything).count(), 1);
 }
 
 #[test]
-fn patterns_select_for_insertion_and_removal() {
+fn only_selected_functions_are_changed() {
     let folder = package(&[(
         "src/lib.rs",
         "mod a { pub fn x() {} }\nmod b { pub fn x() {} }\n",
     )]);
-    let changes = read(&folder).insert(&including("shop::a::*"), &probe());
+    let changes = read(&folder).insert(in_module("shop.a."), &probe());
     apply(&changes);
     let mut tree = read(&folder);
-    assert_eq!(tree.missing(&everything()).count(), 1);
-    assert_eq!(tree.remove(&including("shop::b::*")), []);
-    let removed = tree.remove(&including("shop::a::*"));
+    assert_eq!(tree.missing(everything).count(), 1);
+    assert_eq!(tree.remove(in_module("shop.b.")), []);
+    let removed = tree.remove(in_module("shop.a."));
     assert_eq!(removed[0].after(), changes[0].before);
 
     // Whatever else stands before the function.
@@ -64,7 +64,7 @@ fn patterns_select_for_insertion_and_removal() {
         .after()
         .replace(MARKED, &format!("#[inline] {MARKED}"));
     fs::write(folder.path().join("src/lib.rs"), text).unwrap();
-    let removed = read(&folder).remove(&including("shop::a::*"));
+    let removed = read(&folder).remove(in_module("shop.a."));
     let text = changes[0]
         .before
         .replace("pub fn x() {} }\nmod b", "#[inline] pub fn x() {} }\nmod b");
@@ -76,7 +76,7 @@ fn diffs_are_unified() {
     let lines: String = (1..=20).map(|it| format!("// {it}\n")).collect();
     let text = format!("{lines}fn a() {{}}\n{lines}fn b() {{}} fn c() {{}}");
     let folder = package(&[("src/lib.rs", &text)]);
-    let changes = read(&folder).insert(&everything(), &probe());
+    let changes = read(&folder).insert(everything, &probe());
     assert_eq!(
         changes[0].diff("src/lib.rs"),
         format!(

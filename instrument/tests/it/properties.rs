@@ -53,13 +53,13 @@ proptest! {
         let folder = package(&[("src/lib.rs", &text)]);
         let tree = Tree::read(folder.path()).unwrap();
         prop_assert_eq!(&tree.problems, &[]);
-        let missing = tree.missing(&everything()).count();
-        let changes = tree.insert(&everything(), &probe());
+        let missing = tree.missing(everything).count();
+        let changes = tree.insert(everything, &probe());
         prop_assert_eq!(changes.iter().map(|it| it.count()).sum::<usize>(), missing);
         apply(&changes);
         let tree = Tree::read(folder.path()).unwrap();
         prop_assert_eq!(&tree.problems, &[]);
-        prop_assert_eq!(tree.insert(&everything(), &probe()), vec![]);
+        prop_assert_eq!(tree.insert(everything, &probe()), vec![]);
         let (removed, problems) = remove_all(folder.path()).unwrap();
         prop_assert_eq!(problems, vec![]);
         apply(&removed);

@@ -220,7 +220,7 @@ fn all_problems_are_reported_and_the_rest_is_instrumented() {
             "wrong.rs:2: expected identifier",
         ]
     );
-    assert_eq!(tree.insert(&everything(), &probe()).len(), 1);
+    assert_eq!(tree.insert(everything, &probe()).len(), 1);
 }
 
 #[test]

@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use baler_common::pattern::{Dialect, Pattern};
-use baler_instrument::{Attribute, Change, Function, Selection, Tree};
+use baler_instrument::{Attribute, Change, Function, Tree};
 use tempfile::TempDir;
 
 /// A package of edition 2024 whose library has the name `shop`.
@@ -39,15 +38,13 @@ pub(crate) fn functions(text: &str) -> Vec<Function> {
     read(&package(&[("src/lib.rs", text)])).functions
 }
 
-pub(crate) fn everything() -> Selection {
-    Selection::default()
+pub(crate) fn everything(_: &Function) -> bool {
+    true
 }
 
-pub(crate) fn including(pattern: &str) -> Selection {
-    Selection {
-        include: vec![Pattern::parse(pattern, Dialect::Rust).unwrap()],
-        exclude: Vec::new(),
-    }
+/// Selects the functions of a module: `shop.till.`.
+pub(crate) fn in_module(path: &str) -> impl Fn(&Function) -> bool {
+    move |function| function.signatures.iter().any(|it| it.contains(path))
 }
 
 pub(crate) fn probe() -> Attribute {

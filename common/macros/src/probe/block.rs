@@ -3,7 +3,7 @@
 //! Each function in them is expanded as if it had the attribute itself, before any other attribute
 //! of the block sees it. Everything else stays as it was.
 
-use baler_signature::{has_conditional_probe, is_for_tests, is_probe, naked};
+use baler_instrument::signature::{has_conditional_probe, is_for_tests, is_probe, naked};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::parse::{ParseStream, Parser as _};

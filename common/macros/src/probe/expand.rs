@@ -1,6 +1,6 @@
 //! A parsed function and its options -> the function with its probe.
 
-use baler_signature::{argument_types, modifiers_and_return, operation_name};
+use baler_instrument::signature::{argument_types, modifiers_and_return, operation_name};
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
 use syn::visit::{self, Visit};

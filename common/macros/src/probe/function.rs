@@ -1,6 +1,6 @@
 //! A probed function, and its restrictions.
 
-use baler_signature::naked;
+use baler_instrument::signature::naked;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::parse::{Parse, ParseStream};

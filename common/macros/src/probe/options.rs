@@ -1,6 +1,6 @@
 //! The options in the parentheses of `#[probe(…)]`.
 
-use baler_signature::returns_result;
+use baler_instrument::signature::returns_result;
 use proc_macro2::Span;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};

@@ -27,7 +27,6 @@ const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// The settings of a follower.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Settings {
     /// Whether reading waits for more at the end of the files. Default: no.
     pub follow: bool,

@@ -44,10 +44,12 @@ impl Input {
         if metadata.is_ok_and(|it| !it.is_file() && !it.is_dir()) {
             return Stream::open(&config.path, config.follow).map(Self::Pipe);
         }
-        let mut settings = Settings::default();
-        settings.follow = config.follow;
-        settings.from_now = config.from_now;
-        settings.position_file.clone_from(&config.position_file);
+        let settings = Settings {
+            follow: config.follow,
+            from_now: config.from_now,
+            position_file: config.position_file.clone(),
+            ..Settings::default()
+        };
         let follower = Follower::open(Pattern::of(&config.path), settings)?;
         let follower = Arc::new(Mutex::new(follower));
         if config.follow {
