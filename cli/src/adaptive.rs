@@ -7,8 +7,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use baler_common::pattern::{Action, Dialect, Pattern, PatternList, Rule};
 use baler_connector_kieker::adaptive::{Bridge, Change};
+use baler_connector_kieker::pattern::{Action, Dialect, Pattern, PatternList, Rule};
 use baler_monitoring::{FileChange, PatternFile};
 use serde_json::{Value, json};
 

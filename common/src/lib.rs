@@ -7,7 +7,6 @@ pub mod calendar;
 pub mod container;
 pub mod mutex;
 pub mod number;
-pub mod pattern;
 pub mod random;
 pub mod record;
 pub mod transport;

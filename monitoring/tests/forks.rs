@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::time::{Duration, Instant};
 
-use baler_common::pattern::PatternList;
 use baler_common::record::{Interned, Record};
+use baler_connector_kieker::pattern::PatternList;
 use baler_connector_null::{NullConfig, NullWriter};
 #[cfg(feature = "sampling")]
 use baler_monitoring::Sampler;

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use baler::transport::{ChunkReader as _, Received, Verdict};
 use baler::{Controller, ControllerConfig, enter};
-use baler_common::pattern::{Dialect, PatternList};
 use baler_connector_kieker::adaptive::Bridge;
 use baler_connector_kieker::adaptive::wire::{
     Command, Decoder, From, Hello, Step, Version, feature, push_hello, push_ping, push_update,
 };
+use baler_connector_kieker::pattern::{Dialect, PatternList};
 use baler_connector_kieker::{KiekerTcpConfig, KiekerTcpReader};
 
 use crate::support::{PATIENCE, one_at_a_time, wait_for};

@@ -5,11 +5,11 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use baler_common::pattern::{Dialect, PatternList, Rule};
 use baler_connector_kieker::adaptive::Bridge;
 use baler_connector_kieker::adaptive::wire::{
     self, Command, Decoder, From, Hello, MAJOR, Step, Version, feature,
 };
+use baler_connector_kieker::pattern::{Dialect, PatternList, Rule};
 use baler_connector_kieker::{KiekerTcpConfig, KiekerTcpReader};
 use baler_rig::statistics::Distribution;
 use serde::{Deserialize, Serialize};

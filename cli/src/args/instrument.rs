@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use baler_common::pattern::Dialect;
+use baler_connector_kieker::pattern::Dialect;
 use clap::{Args, Subcommand};
 
 use super::FormatArgs;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 #[cfg(feature = "kieker")]
-use baler_common::pattern::Dialect;
+use baler_connector_kieker::pattern::Dialect;
 use clap::{Args, Subcommand};
 
 use super::DocumentFormat;

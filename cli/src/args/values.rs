@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::ChunkRecords;
 
 use baler_common::calendar;
-#[cfg(any(feature = "instrument", feature = "kieker"))]
-use baler_common::pattern::Dialect;
 use baler_common::transport::uri::{parse_bytes, parse_duration};
+#[cfg(any(feature = "instrument", feature = "kieker"))]
+use baler_connector_kieker::pattern::Dialect;
 #[cfg(any(feature = "instrument", feature = "kieker"))]
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use toml_datetime::{Datetime, Offset};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use baler_common::pattern::Pattern;
+use baler_connector_kieker::pattern::Pattern;
 use baler_instrument::{Change, Function, Problem, State, Tree, remove_all};
 use serde_json::json;
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use baler_analysis::SourceWatch;
-use baler_common::pattern::Action;
 use baler_common::transport::{ChunkReader, ChunkWriter, LaneLag, LaneName, Received};
+use baler_connector_kieker::pattern::Action;
 use baler_monitoring::Controller;
 use baler_monitoring::usage::{Footprint, process_cpu_time};
 use serde_json::Value;

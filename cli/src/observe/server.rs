@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use baler_common::pattern::{Action, MAX_PATTERN_BYTES};
+use baler_connector_kieker::pattern::{Action, MAX_PATTERN_BYTES};
 use bytes::Bytes;
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue};

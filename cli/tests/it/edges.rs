@@ -54,7 +54,11 @@ const INTERNAL: &[(&str, Allowed)] = &[
     // It has the quarantine from there, as the relay and the spool have, and reads Kieker's types.
     (
         "baler-analysis",
-        Allowed::Only(&["baler-common", "baler-connector-file", "baler-connector-kieker"]),
+        Allowed::Only(&[
+            "baler-common",
+            "baler-connector-file",
+            "baler-connector-kieker",
+        ]),
     ),
     // The crate on which an application depends: it names all that an application may link, and
     // nothing that tests or measures.

@@ -1,7 +1,6 @@
 //! The types that chunks name by number; FORMAT.md, "Well-known types".
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use crate::number::to_usize;
@@ -16,6 +15,7 @@ use crate::record::{Fingerprint, Schema};
 /// [`NativeSerializer::with_well_known_types`](super::NativeSerializer::with_well_known_types) and
 /// [`ChunkDecoder::with_well_known_types`](super::ChunkDecoder::with_well_known_types).
 /// All chunks that meet share one table: Kieker's types, in `baler-connector-kieker`.
+#[derive(Debug)]
 pub struct WellKnownTypes {
     types: &'static [fn() -> &'static Arc<Schema>],
     calls: Option<u64>,
@@ -62,15 +62,6 @@ impl WellKnownTypes {
     /// The number of the type whose tables may have the layout of calls.
     pub(super) fn calls(&self) -> Option<u64> {
         self.calls
-    }
-}
-
-impl fmt::Debug for WellKnownTypes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WellKnownTypes")
-            .field("types", &self.types.len())
-            .field("calls", &self.calls)
-            .finish_non_exhaustive()
     }
 }
 

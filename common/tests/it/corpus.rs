@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
+use crate::fuzz_bodies;
 use crate::native_chunks::decoder;
-use crate::{fuzz_bodies, pattern_bodies};
 
 /// The inputs kept for a target, with the files' names.
 fn inputs(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
@@ -90,11 +90,6 @@ fn the_corpus_of_columns_has_every_encoding() {
 #[test]
 fn the_corpus_of_roundtrip_survives() {
     replay("roundtrip", fuzz_bodies::roundtrip);
-}
-
-#[test]
-fn the_corpus_of_pattern_agrees_with_a_naive_matcher() {
-    replay("pattern", pattern_bodies::pattern);
 }
 
 #[cfg(feature = "irl")]

@@ -28,8 +28,6 @@ mod native_golden;
 mod native_hostile;
 mod native_roundtrip;
 mod native_shuffle;
-mod pattern_bodies;
-mod patterns;
 #[cfg(feature = "serde")]
 mod serde_bridge;
 #[cfg(feature = "serde")]

@@ -20,6 +20,7 @@ pub mod log;
 mod medium;
 #[cfg(feature = "media")]
 pub mod messages;
+pub mod pattern;
 #[cfg(feature = "media")]
 mod reader;
 #[cfg(feature = "media")]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use baler_common::number::to_u64;
-use baler_common::pattern::LineError;
+use baler_connector_kieker::pattern::LineError;
 
 /// A larger file is not read: it cannot be a list of patterns.
 const MAX_BYTES: u64 = 1 << 20;

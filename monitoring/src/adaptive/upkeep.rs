@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use baler_common::mutex::lock;
-use baler_common::pattern::{Dialect, ListFull, PatternList, Rule};
+use baler_connector_kieker::pattern::{Dialect, ListFull, PatternList, Rule};
 
 use super::file::{FileChange, PatternFile, PatternNews};
 

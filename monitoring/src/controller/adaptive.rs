@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use baler_common::pattern::{Action, Dialect, LineProblem, Pattern, PatternList, Rule};
+use baler_connector_kieker::pattern::{Action, Dialect, LineProblem, Pattern, PatternList, Rule};
 
 use super::installed;
 use super::{Controller, ControllerBuilder};

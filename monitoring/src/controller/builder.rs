@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baler_common::container::{ChunkSerializer, NativeSerializer};
-#[cfg(feature = "sampling")]
-use baler_common::pattern::PatternList;
 use baler_common::random::random;
 use baler_common::record::Interned;
 use baler_common::transport::{
     ChunkIdentity, ChunkWriter, Epoch, Notify, Outbox, ProducerId, RetryPolicy,
 };
+#[cfg(feature = "sampling")]
+use baler_connector_kieker::pattern::PatternList;
 use baler_connector_kieker::types::KiekerMetadataRecord;
 use baler_connector_kieker::types::WELL_KNOWN_TYPES;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 #[cfg(feature = "sampling")]
-use baler_common::pattern::PatternList;
+use baler_connector_kieker::pattern::PatternList;
 
 #[cfg(feature = "sampling")]
 use super::installed::{active_key, refresh_active};

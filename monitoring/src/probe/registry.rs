@@ -10,8 +10,8 @@
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use baler_common::pattern::PatternList;
 use baler_common::record::Interned;
+use baler_connector_kieker::pattern::PatternList;
 
 use crate::clock::tag_of;
 use crate::controller;

@@ -5,10 +5,10 @@ use std::io;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-use baler_common::pattern::PatternList;
 use baler_common::record::Record;
 #[cfg(feature = "sampling")]
 use baler_common::record::sampling::PartTimeRecord;
+use baler_connector_kieker::pattern::PatternList;
 use baler_connector_kieker::types::{
     CPUUtilizationRecord, DiskUsageRecord, LoadAverageRecord, MemSwapUsageRecord,
     NetworkUtilizationRecord, ResourceUtilizationRecord, UptimeRecord,

@@ -9,9 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_common::mutex::lock;
-#[cfg(feature = "sampling")]
-use baler_common::pattern::PatternList;
 use baler_common::random::random;
+#[cfg(feature = "sampling")]
+use baler_connector_kieker::pattern::PatternList;
 
 use super::proc::Root;
 use super::sampler::Sampler;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_common::pattern::{Dialect, PatternList};
 use baler_common::record::sampling::PartTimeRecord;
+use baler_connector_kieker::pattern::{Dialect, PatternList};
 use baler_connector_kieker::types::OperationExecutionRecord;
 use baler_monitoring::{Hybrid, probe};
 

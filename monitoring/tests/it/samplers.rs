@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use baler_common::pattern::{Dialect, PatternList};
+use baler_connector_kieker::pattern::{Dialect, PatternList};
 use baler_connector_kieker::types::{
     CPUUtilizationRecord, LoadAverageRecord, MemSwapUsageRecord, ResourceUtilizationRecord,
     UptimeRecord,

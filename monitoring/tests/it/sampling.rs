@@ -9,8 +9,8 @@ use std::task::{Context, Poll, Waker};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
-use baler_common::pattern::{Dialect, PatternList};
 use baler_common::record::sampling::ThreadSampleRecord;
+use baler_connector_kieker::pattern::{Dialect, PatternList};
 use baler_monitoring::{Controller, Sampler, enter, probe};
 
 use crate::probe::recording::one_at_a_time;

@@ -1,6 +1,6 @@
 //! The endpoint that lists and switches probes.
 
-use baler_common::pattern::Action;
+use baler_connector_kieker::pattern::Action;
 use hyper::{Method, StatusCode};
 use serde_json::json;
 

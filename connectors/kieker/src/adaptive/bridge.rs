@@ -5,7 +5,7 @@ mod state;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use baler_common::pattern::{Action, ListFull, PatternList, Rule};
+use crate::pattern::{Action, ListFull, PatternList, Rule};
 use tokio::sync::Notify;
 
 use super::error::WireError;

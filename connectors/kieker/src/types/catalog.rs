@@ -8,36 +8,23 @@ use super::KIEKER_TYPES;
 
 /// Former names of Kieker's record types and their present names, below `kieker.common.record`
 /// (static block of `AbstractMonitoringRecord.java`).
-const FORMER_NAMES: [(&str, &str); 7] = [
+const FORMER_NAMES: [(&str, &str); 6] = [
     (
-        "kieker.tpmon.monitoringRecord.executions.KiekerExecutionRecord",
+        "OperationExecutionRecord",
         "controlflow.OperationExecutionRecord",
     ),
+    ("BranchingRecord", "controlflow.BranchingRecord"),
+    ("CPUUtilizationRecord", "system.CPUUtilizationRecord"),
+    ("MemSwapUsageRecord", "system.MemSwapUsageRecord"),
     (
-        "kieker.common.record.OperationExecutionRecord",
-        "controlflow.OperationExecutionRecord",
-    ),
-    (
-        "kieker.common.record.BranchingRecord",
-        "controlflow.BranchingRecord",
-    ),
-    (
-        "kieker.common.record.CPUUtilizationRecord",
-        "system.CPUUtilizationRecord",
-    ),
-    (
-        "kieker.common.record.MemSwapUsageRecord",
-        "system.MemSwapUsageRecord",
-    ),
-    (
-        "kieker.common.record.ResourceUtilizationRecord",
+        "ResourceUtilizationRecord",
         "system.ResourceUtilizationRecord",
     ),
-    (
-        "kieker.common.record.flow.trace.Trace",
-        "flow.trace.TraceMetadata",
-    ),
+    ("flow.trace.Trace", "flow.trace.TraceMetadata"),
 ];
+
+/// The name of executions before Kieker had its present name.
+const TPMON_EXECUTION: &str = "kieker.tpmon.monitoringRecord.executions.KiekerExecutionRecord";
 
 /// Creates a catalog with Kieker's 72 record types and their former names.
 pub fn catalog() -> Catalog {
@@ -45,9 +32,12 @@ pub fn catalog() -> Catalog {
     for schema in KIEKER_TYPES {
         catalog.register(Arc::clone(schema()));
     }
+    let present = |name| format!("kieker.common.record.{name}");
     for (former, name) in FORMER_NAMES {
-        catalog.register_alias(former, format!("kieker.common.record.{name}"));
+        catalog.register_alias(present(former), present(name));
     }
+    let execution = present("controlflow.OperationExecutionRecord");
+    catalog.register_alias(TPMON_EXECUTION, execution);
     catalog
 }
 

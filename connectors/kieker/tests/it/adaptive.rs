@@ -5,12 +5,12 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use baler_common::pattern::{Dialect, PatternList};
 use baler_connector_kieker::adaptive::Bridge;
 use baler_connector_kieker::adaptive::wire::{
     Command, Decoder, From, Hello, Step, Version, feature, push_batch_request, push_hello,
     push_ping, push_request,
 };
+use baler_connector_kieker::pattern::{Dialect, PatternList};
 use baler_connector_kieker::{KiekerTcpConfig, KiekerTcpReader};
 use baler_connector_testkit::within_patience;
 

@@ -16,6 +16,8 @@ mod log_follow;
 mod log_writer;
 mod logs;
 mod messages;
+mod pattern_bodies;
+mod patterns;
 mod program;
 mod schema;
 mod stream_bodies;

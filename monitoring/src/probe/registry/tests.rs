@@ -1,4 +1,4 @@
-use baler_common::pattern::Dialect;
+use baler_connector_kieker::pattern::Dialect;
 
 use super::*;
 

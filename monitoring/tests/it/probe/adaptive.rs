@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
-use baler_common::pattern::{Dialect, PatternList};
+use baler_connector_kieker::pattern::{Dialect, PatternList};
 use baler_connector_testkit::{MemoryLimits, MemoryMedium};
 use baler_monitoring::{Controller, ControllerBuilder, Event, Overflow, enter, probe};
 

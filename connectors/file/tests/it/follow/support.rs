@@ -9,11 +9,12 @@ use baler_connector_file::follow::{Event, FileKey, Fill, Follower, Mark, Pattern
 
 /// Settings with a position, for tests that do not wait.
 pub(crate) fn settings(follow: bool, position: Option<&Path>) -> Settings {
-    let mut settings = Settings::default();
-    settings.follow = follow;
-    settings.position_file = position.map(Path::to_owned);
-    settings.rotation_delay = Duration::ZERO;
-    settings
+    Settings {
+        follow,
+        position_file: position.map(Path::to_owned),
+        rotation_delay: Duration::ZERO,
+        ..Settings::default()
+    }
 }
 
 /// A line, and the place after it.

@@ -51,7 +51,7 @@ fn child(folder: &Path, sync: &str, chunks: usize, prepare: &str) -> Child {
     Command::new("sh")
         .arg("-c")
         .arg(format!(
-            "{prepare} exec \"$0\" --exact crash::child_that_writes --ignored"
+            "{prepare} exec \"$0\" --exact segments::crash::child_that_writes --ignored"
         ))
         .arg(std::env::current_exe().unwrap())
         .env(FOLDER, folder)

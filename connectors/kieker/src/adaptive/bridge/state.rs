@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use baler_common::pattern::PatternList;
+use crate::pattern::PatternList;
 use tokio::sync::Notify;
 
 use crate::adaptive::error::{ErrorCode, WireError};

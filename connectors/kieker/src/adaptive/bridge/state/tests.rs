@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-use baler_common::pattern::{Dialect, Rule};
+use crate::pattern::{Dialect, Rule};
 use proptest::prelude::*;
 
 use super::*;

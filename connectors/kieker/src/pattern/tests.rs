@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::*;
 
-const GOLDEN: &str = include_str!("../../../connectors/kieker/tests/golden/pattern-golden.json");
+const GOLDEN: &str = include_str!("../../tests/golden/pattern-golden.json");
 
 fn strings(value: &Value) -> Vec<&str> {
     let array = value.as_array().unwrap();

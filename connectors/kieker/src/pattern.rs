@@ -1,7 +1,7 @@
 //! Patterns that select operations and sensors for monitoring, and lists of patterns.
 //!
 //! ```
-//! use baler_common::pattern::{Action, Dialect, Pattern, PatternList};
+//! use baler_connector_kieker::pattern::{Action, Dialect, Pattern, PatternList};
 //!
 //! let pattern = Pattern::parse("public * shop.till..*.*(..)", Dialect::Strict)?;
 //! assert!(pattern.matches("public Result shop.till.Till.order(str, u32)"));
@@ -11,7 +11,7 @@
 //! // The last one that matches decides.
 //! assert_eq!(list.decide("public void shop.Cart.add(u32)"), Action::Deactivate);
 //! assert_eq!(list.decide("public Result shop.till.Till.order(str, u32)"), Action::Activate);
-//! # Ok::<(), baler_common::pattern::PatternError>(())
+//! # Ok::<(), baler_connector_kieker::pattern::PatternError>(())
 //! ```
 //!
 //! The syntax is Kieker's (`adaptiveMonitoring`), in three dialects.
