@@ -21,6 +21,8 @@ pub use baler_connector_file::spool;
 pub use baler_macros::facade_probe as probe;
 pub use baler_monitoring as monitoring;
 pub use baler_monitoring::{TraceContext, emit, enter, shutdown_installed};
+#[cfg(feature = "tracing")]
+pub use baler_tracing as tracing;
 #[cfg(feature = "consumer")]
 pub use config::ConsumerConfig;
 pub use config::ControllerConfig;

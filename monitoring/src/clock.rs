@@ -1,13 +1,18 @@
 //! The time of records, and a clock that tests set by hand.
 
 mod mapping;
+mod system;
 pub(crate) mod ticks;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+#[cfg(unix)]
+pub(crate) use mapping::forget_published;
+use mapping::published_unix_ns;
 pub(crate) use mapping::{TickMapping, nanoseconds, nanoseconds_a_tick};
+pub(crate) use system::system_unix_ns;
 
 /// The source of the time of records.
 #[derive(Debug, Clone, Default)]
@@ -42,8 +47,15 @@ const COUNTED: u32 = 30;
 
 impl Clock {
     /// Returns the time in nanoseconds since the Unix epoch.
+    ///
+    /// [`Self::Ticks`] converts the counter as a collector did last. Without one it asks the
+    /// operating system.
+    #[inline]
     pub fn unix_ns(&self) -> i64 {
         match self {
+            Self::Ticks if ticks::is_available() => {
+                published_unix_ns(ticks::read()).unwrap_or_else(system_unix_ns)
+            }
             Self::Ticks | Self::System => system_unix_ns(),
             Self::Test(clock) => clock.unix_ns(),
         }
@@ -133,17 +145,6 @@ pub(crate) const NOT_IN_TICKS: u32 = 1 << 31;
 #[inline]
 pub(crate) const fn has_wall_time(key: u64) -> bool {
     key & (TICKS | SYSTEM) != 0
-}
-
-/// Returns the operating system's time in nanoseconds since the Unix epoch. A time outside the
-/// range of an `i64` (1677 to 2262) becomes the nearest one.
-pub(crate) fn system_unix_ns() -> i64 {
-    match SystemTime::now().duration_since(UNIX_EPOCH) {
-        Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
-        Err(before) => {
-            i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, i64::wrapping_neg)
-        }
-    }
 }
 
 /// A clock that stands still until a test moves it; its clones move with it.

@@ -185,10 +185,12 @@ impl Controller {
         self.emit_row(record.schema(), timestamp, |row| record.fields().write(row))
     }
 
-    /// Emits a record whose fields `write` appends, in the schema's order.
+    /// Emits a record of a type known only at run time, whose fields `write` appends in the schema's
+    /// order. Returns whether it was accepted.
     ///
-    /// `timestamp` is in nanoseconds since the Unix epoch, or [`NO_TIMESTAMP`].
-    pub(crate) fn emit_row(
+    /// `timestamp` is in nanoseconds since the Unix epoch, or [`NO_TIMESTAMP`]. A record whose fields
+    /// do not follow the schema is lost in the collector, and counted.
+    pub fn emit_row(
         &self,
         schema: &Arc<Schema>,
         timestamp: i64,

@@ -55,6 +55,7 @@ mod handlers {
     use baler_connector_kieker::types::{EmptyRecord, WELL_KNOWN_TYPES};
 
     use super::FORKS;
+    use crate::clock;
     use crate::controller::{self, InstalledHold};
     use crate::probe::{self, CellsHold, RegistryHold};
     use crate::queue::{self, Inside};
@@ -159,6 +160,7 @@ mod handlers {
     extern "C" fn in_child() {
         FORKS.fetch_add(1, Ordering::Relaxed);
         controller::stop_recording();
+        clock::forget_published();
         let Some(mut locks) = held() else {
             queue::disown();
             return;

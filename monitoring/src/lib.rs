@@ -51,7 +51,7 @@ pub use samplers::{ProcessRecord, Sampler, SamplerStats};
 #[cfg(feature = "sampling")]
 pub use sampling::Hybrid;
 #[cfg(feature = "enable")]
-pub use trace::{Attached, TraceContext, in_trace};
+pub use trace::{Attached, TraceCall, TraceContext, in_trace};
 pub use traceparent::{TraceParent, TraceParentError};
 
 /// Called by the code that `#[probe]` and `enter!` write; not for other use.

@@ -31,7 +31,7 @@ use baler_common::random::random_u32;
 use super::probe::record_parent;
 use super::traceparent::TraceParent;
 
-pub use context::{Attached, TraceContext, in_trace};
+pub use context::{Attached, TraceCall, TraceContext, in_trace};
 pub(crate) use context::{enter_async, enter_events_async};
 pub(crate) use events::{Entered, Origin, enter_events, leave_events};
 
@@ -296,6 +296,9 @@ fn parent_here() -> Option<Arc<TraceParent>> {
 
 fn replace_parent(parent: Option<Arc<TraceParent>>) -> Option<Arc<TraceParent>> {
     let has_parent = parent.is_some();
+    if !has_parent && !HERE.with(|here| here.has_parent.get()) {
+        return None;
+    }
     let before = PARENT.try_with(|cell| cell.replace(parent)).ok()?;
     HERE.with(|here| here.has_parent.set(has_parent));
     before

@@ -37,6 +37,10 @@ const INTERNAL: &[(&str, Allowed)] = &[
         Allowed::Only(&["baler-common", "baler-connector-kieker", "baler-macros"]),
     ),
     (
+        "baler-tracing",
+        Allowed::Only(&["baler-common", "baler-monitoring"]),
+    ),
+    (
         "baler-connector-amqp",
         Allowed::Only(&["baler-common", "baler-connector-file"]),
     ),

@@ -1,10 +1,11 @@
 //! Converts the processor's counter to nanoseconds since the Unix epoch.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering, fence};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{system_unix_ns, ticks};
+use super::system::system_unix_ns;
+use super::ticks;
 
 /// How long an anchor is used.
 const ANCHOR: Duration = Duration::from_secs(1);
@@ -26,14 +27,60 @@ const SHARP_TICKS: u64 = 1_000;
 /// A rate is given in 2^-32 nanoseconds.
 const SHIFT: u32 = 32;
 
-/// The multiplier that a collector found last; 0 if there is none yet.
-static MULTIPLIER: AtomicU64 = AtomicU64::new(0);
+/// The application's threads use no anchor that is older, in nanoseconds. A collector that waits or
+/// a machine that sleeps does not renew it.
+const MAX_AGE_NS: u64 = 2_000_000_000;
+
+/// The mapping that a collector made last, for the application's threads.
+static PUBLISHED: PublishedMapping = PublishedMapping {
+    version: AtomicU64::new(0),
+    anchor_ticks: AtomicU64::new(0),
+    anchor_unix_ns: AtomicI64::new(0),
+    multiplier: AtomicU64::new(0),
+};
+
+/// A mapping that one thread writes while others read it, without a lock (a "seqlock").
+struct PublishedMapping {
+    /// Odd while a thread writes.
+    version: AtomicU64,
+    anchor_ticks: AtomicU64,
+    anchor_unix_ns: AtomicI64,
+    /// 0 if there is no mapping yet.
+    multiplier: AtomicU64,
+}
+
+/// Returns the time at which the counter showed this number, for the application's threads. `None`
+/// if no collector has a fresh mapping.
+#[inline]
+pub(crate) fn published_unix_ns(ticks: u64) -> Option<i64> {
+    let version = PUBLISHED.version.load(Ordering::Acquire);
+    let anchor_ticks = PUBLISHED.anchor_ticks.load(Ordering::Relaxed);
+    let anchor_unix_ns = PUBLISHED.anchor_unix_ns.load(Ordering::Relaxed);
+    let multiplier = PUBLISHED.multiplier.load(Ordering::Relaxed);
+    fence(Ordering::Acquire);
+    let is_whole = version % 2 == 0 && PUBLISHED.version.load(Ordering::Relaxed) == version;
+    // As `scaled`, but signed: the counter may have been read before the anchor.
+    let ticks = i128::from(ticks.wrapping_sub(anchor_ticks) as i64);
+    let distance = ticks.wrapping_mul(i128::from(multiplier as i64)) >> SHIFT;
+    let distance = i64::try_from(distance).ok()?;
+    if !is_whole || multiplier == 0 || distance.unsigned_abs() > MAX_AGE_NS {
+        return None;
+    }
+    Some(anchor_unix_ns.wrapping_add(distance))
+}
+
+/// In the child of a fork: the parent may have been writing the mapping.
+#[cfg(unix)]
+pub(crate) fn forget_published() {
+    PUBLISHED.multiplier.store(0, Ordering::Relaxed);
+    PUBLISHED.version.store(0, Ordering::Relaxed);
+}
 
 /// Converts ticks to nanoseconds for the application's threads, as exactly as the collector knows
 /// the rate.
 #[inline]
 pub(crate) fn nanoseconds(ticks: u64) -> u64 {
-    let multiplier = match MULTIPLIER.load(Ordering::Relaxed) {
+    let multiplier = match PUBLISHED.multiplier.load(Ordering::Relaxed) {
         0 => measure(),
         multiplier => multiplier,
     };
@@ -53,7 +100,7 @@ fn scaled(ticks: u64, multiplier: u64) -> u64 {
     reason = "the rate is not known as well as that"
 )]
 pub(crate) fn nanoseconds_a_tick() -> f64 {
-    let multiplier = match MULTIPLIER.load(Ordering::Relaxed) {
+    let multiplier = match PUBLISHED.multiplier.load(Ordering::Relaxed) {
         0 => measure(),
         multiplier => multiplier,
     };
@@ -135,7 +182,6 @@ impl TickMapping {
                 self.later = reading;
             }
         }
-        MULTIPLIER.store(self.multiplier, Ordering::Relaxed);
         let since = |earlier: &Reading| reading.monotonic.duration_since(earlier.monotonic);
         if since(&self.from) >= RATE {
             self.from = self.later;
@@ -156,6 +202,31 @@ impl TickMapping {
         };
         self.anchor_ticks = reading.ticks;
         self.anchored = reading.monotonic;
+        self.publish();
+    }
+
+    fn publish(&self) {
+        let version = PUBLISHED.version.load(Ordering::Relaxed) & !1;
+        let writing = PUBLISHED.version.compare_exchange(
+            version,
+            version.wrapping_add(1),
+            Ordering::Acquire,
+            Ordering::Relaxed,
+        );
+        if writing.is_err() {
+            // Another collector publishes, and its mapping is as good.
+            return;
+        }
+        fence(Ordering::Release);
+        let (ticks, unix_ns) = (self.anchor_ticks, self.anchor_unix_ns);
+        PUBLISHED.anchor_ticks.store(ticks, Ordering::Relaxed);
+        PUBLISHED.anchor_unix_ns.store(unix_ns, Ordering::Relaxed);
+        PUBLISHED
+            .multiplier
+            .store(self.multiplier, Ordering::Relaxed);
+        PUBLISHED
+            .version
+            .store(version.wrapping_add(2), Ordering::Release);
     }
 
     /// Returns the time at which the counter showed this number.

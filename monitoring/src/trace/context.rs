@@ -8,7 +8,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 
 use super::events::{self, Entered, EventPosition, Origin};
-use super::{Active, Position, at, begin_trace, count, parent_here, replace_parent, with_counter};
+use super::{
+    Active, Position, at, begin_trace, count, eoi_and_ess, parent_here, replace_parent,
+    with_counter,
+};
 use crate::traceparent::TraceParent;
 
 /// A position in a trace. Calls made there become children of the call that was open where the
@@ -141,9 +144,20 @@ impl TraceContext {
     /// the guards of [`enter!`](crate::enter).
     pub fn attach(self) -> Attached {
         Attached {
-            outer: replace(self),
+            outer: Some(replace(self)),
             not_send: PhantomData,
         }
+    }
+
+    /// As [`Self::traceparent`], but only outside of every call of the trace: the origin of a trace
+    /// that begins here.
+    fn origin(&self) -> Option<Arc<TraceParent>> {
+        if self.active.depth > 0 {
+            return self.parent.clone();
+        }
+        self.traceparent()
+            .map(Arc::new)
+            .or_else(|| self.parent.clone())
     }
 
     /// Polls a future in this context, and keeps the context's changes.
@@ -161,16 +175,25 @@ impl TraceContext {
 #[derive(Debug)]
 #[must_use = "the context is detached at once unless the guard is kept in a variable"]
 pub struct Attached {
-    outer: TraceContext,
+    /// The thread's context before; `None` after [`detach_below`](Self::detach_below).
+    outer: Option<TraceContext>,
     not_send: PhantomData<*const ()>,
+}
+
+impl Attached {
+    /// Detaches a context that is not the thread's at present, because `above` was attached next.
+    ///
+    /// The thread's context stays. When `above` is dropped, the context before this one is back.
+    pub fn detach_below(mut self, above: &mut Self) {
+        above.outer = self.outer.take();
+    }
 }
 
 impl Drop for Attached {
     fn drop(&mut self) {
-        drop(replace(std::mem::replace(
-            &mut self.outer,
-            TraceContext::none(),
-        )));
+        if let Some(outer) = self.outer.take() {
+            drop(replace(outer));
+        }
     }
 }
 
@@ -192,7 +215,11 @@ pub async fn in_trace<F: Future>(mut context: TraceContext, future: F) -> F::Out
 ///
 /// The thread's own context does not change.
 pub(crate) fn enter_async() -> (Position, TraceContext) {
-    let outer = TraceContext::of_task();
+    begin_call(TraceContext::of_task())
+}
+
+/// Begins a call in this context: returns its position, and the context within it.
+fn begin_call(outer: TraceContext) -> (Position, TraceContext) {
     let (trace_id, counter) = match outer.counter {
         Some(counter) => (outer.active.trace_id, counter),
         None => (
@@ -228,6 +255,80 @@ pub(crate) fn enter_events_async() -> (Entered, TraceContext) {
         ..TraceContext::of_task()
     };
     (entered, context)
+}
+
+/// A call in a trace that another crate records, for example a span of `tracing`.
+///
+/// It has a place in its trace like the call of a probe. Calls of probes that begin in
+/// [`within`](Self::within) are nested in it.
+///
+/// ```
+/// use baler_monitoring::{TraceCall, TraceContext};
+///
+/// let call = TraceCall::begin(TraceContext::current());
+/// {
+///     let _attached = call.within().attach();
+///     let inner = TraceCall::begin(TraceContext::current());
+///     assert_eq!(inner.trace_id(), call.trace_id());
+///     assert_eq!((inner.eoi(), inner.ess()), (1, 1));
+/// }
+/// assert_eq!((call.eoi(), call.ess()), (0, 0));
+/// ```
+#[derive(Debug, Clone)]
+pub struct TraceCall {
+    position: Position,
+    within: TraceContext,
+}
+
+impl TraceCall {
+    /// Begins a call in this context, and a trace if the context has none. The thread's own context
+    /// does not change.
+    pub fn begin(outer: TraceContext) -> Self {
+        let parent = outer.origin();
+        let (position, within) = begin_call(TraceContext { parent, ..outer });
+        let [order, _] = eoi_and_ess(position.at);
+        let origin = Origin {
+            trace_id: position.trace_id,
+            order,
+        };
+        let within = TraceContext {
+            events: EventPosition::from_origin(origin),
+            ..within
+        };
+        Self { position, within }
+    }
+
+    /// Returns the trace's id in this process, as in the records of probes.
+    pub const fn trace_id(&self) -> i64 {
+        self.position.trace_id
+    }
+
+    /// Returns its execution order index: how many calls of the trace began earlier.
+    pub const fn eoi(&self) -> i32 {
+        let [eoi, _] = eoi_and_ess(self.position.at);
+        eoi
+    }
+
+    /// Returns its execution stack size: how many calls of the trace were open when it began.
+    pub const fn ess(&self) -> i32 {
+        let [_, ess] = eoi_and_ess(self.position.at);
+        ess
+    }
+
+    /// Returns the call in the form for other processes: the header of a request that it makes.
+    pub fn traceparent(&self) -> TraceParent {
+        TraceParent::of_call(self.trace_id(), self.eoi(), self.caller())
+    }
+
+    /// Returns the origin of its trace, if the trace comes from another process, or from events.
+    pub fn caller(&self) -> Option<&TraceParent> {
+        self.within.parent.as_deref()
+    }
+
+    /// Returns the context in which calls are nested in this one.
+    pub fn within(&self) -> TraceContext {
+        self.within.clone()
+    }
 }
 
 /// Exchanges a context with the thread's, and exchanges them back when dropped, even in a panic.

@@ -133,6 +133,14 @@ impl EventPosition {
         }
     }
 
+    /// Returns a position without a trace. Traces that begin there come from this origin.
+    pub(super) const fn from_origin(origin: Origin) -> Self {
+        Self {
+            origin: Some(origin),
+            ..Self::NONE
+        }
+    }
+
     /// Returns the trace and the last event here, or the origin of traces that begin here.
     pub(super) fn origin(&self) -> Option<Origin> {
         match &self.trace {

@@ -1,0 +1,12 @@
+//! Spans and events of an application as records: parents, times, attributes, and one trace with
+//! probes. In all tests the account adds up.
+
+#![cfg(test)]
+
+mod attributes;
+mod events;
+mod parents;
+mod probes;
+mod propagation;
+mod support;
+mod times;
