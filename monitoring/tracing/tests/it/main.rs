@@ -8,5 +8,6 @@ mod events;
 mod parents;
 mod probes;
 mod propagation;
+mod service;
 mod support;
 mod times;

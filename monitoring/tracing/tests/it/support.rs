@@ -81,6 +81,7 @@ impl Recording {
         let dispatch = self.dispatch.clone();
         tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads)
+            .enable_all()
             .on_thread_start(move || mem::forget(dispatcher::set_default(&dispatch)))
             .build()
             .unwrap()
