@@ -10,6 +10,7 @@ use baler_common::mutex::lock;
 use baler_common::record::sampling::{BackToBack, Midpoint, ThreadSampleRecord};
 use baler_common::record::{Record as _, Table};
 use baler_common::transport::Chunk;
+use baler_connector_kieker::container;
 use baler_monitoring::{Controller, Overflow, Sampler};
 use baler_rig::clock::nanos;
 use baler_rig::statistics::{Distribution, to_f64};
@@ -267,7 +268,7 @@ fn take(recorded: &Recording) -> Result<Recorded, Failure> {
 }
 
 /// What is left of records: there can be too many to keep all.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Recorded {
     decoder: ChunkDecoder,
     times: Vec<(String, Time)>,
@@ -276,6 +277,18 @@ struct Recorded {
     samples: Vec<ThreadSampleRecord>,
     /// The reason why a chunk cannot be read.
     failure: Option<Failure>,
+}
+
+impl Default for Recorded {
+    fn default() -> Self {
+        Self {
+            decoder: container::decoder(),
+            times: Vec::new(),
+            path: Vec::new(),
+            samples: Vec::new(),
+            failure: None,
+        }
+    }
 }
 
 impl Recorded {
