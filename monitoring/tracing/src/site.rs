@@ -15,9 +15,10 @@ use crate::records::{EventRecord, SpanRecord, SpanStartRecord};
 const CHAINS: usize = 512;
 
 /// All sites that were used so far, in chains by the address of their metadata.
-static SITES: [OnceLock<Box<Link>>; CHAINS] = [const { OnceLock::new() }; CHAINS];
+static SITES: [OnceLock<Box<ListedSite>>; CHAINS] = [const { OnceLock::new() }; CHAINS];
 
-struct Link {
+/// A site, and the next one of its chain.
+struct ListedSite {
     site: Site,
     next: OnceLock<Box<Self>>,
 }
@@ -61,7 +62,7 @@ impl Site {
         let mut place = SITES.get(chain % CHAINS).unwrap_or(first);
         loop {
             let link = place.get_or_init(|| {
-                Box::new(Link {
+                Box::new(ListedSite {
                     site: Self::new(metadata),
                     next: OnceLock::new(),
                 })
