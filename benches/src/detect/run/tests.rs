@@ -14,15 +14,15 @@ fn run(kind: &Kind, steps: &[u64]) -> Run {
 #[test]
 fn more_work_takes_more_time_by_the_records_of_every_kind() {
     for kind in KINDS {
-        let duet = measure(&run(kind, &[2_000, 8_000])).unwrap();
+        let duet = measure(&run(kind, &[10, 20_000])).unwrap();
         let [base, changed] = duet.batches_ns.as_slice() else {
             panic!("{}: {duet:?}", kind.name)
         };
         assert!(!base.is_empty() && duet.batch_calls >= 100.0, "{duet:?}");
         let best = |batches: &[f64]| batches.iter().copied().fold(f64::INFINITY, f64::min);
-        // Other tests may run on the same processor.
-        assert!(best(changed) > 1.5 * best(base), "{}: {duet:?}", kind.name);
-        let alone = measure(&run(kind, &[2_000])).unwrap();
+        // The work differs by a factor of 2,000, so that a busy processor cannot hide it.
+        assert!(best(changed) > best(base), "{}: {duet:?}", kind.name);
+        let alone = measure(&run(kind, &[20_000])).unwrap();
         assert_eq!(alone.batches_ns.len(), 1, "{}", kind.name);
     }
 }

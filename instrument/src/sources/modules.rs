@@ -18,12 +18,12 @@ use syn::{
     Stmt, Token, Visibility,
 };
 
-use crate::names::{Definition, Name, Scopes, SelfType, alias};
-use crate::packages::Root;
-use crate::parsed::{Base, Owner, ParsedFunction, Probe};
-use crate::problem::Problem;
-use crate::reasons;
-use crate::source::{self, Source};
+use super::names::{Definition, Name, Scopes, SelfType, alias};
+use super::packages::Root;
+use super::parsed::{Base, Owner, ParsedFunction, Probe};
+use super::problem::Problem;
+use super::reasons;
+use super::source::{self, Source};
 
 /// Texts of files.
 pub(crate) type Texts = BTreeMap<PathBuf, String>;

@@ -8,7 +8,7 @@ use std::{env, fs};
 
 use serde_json::Value;
 
-use crate::problem::Problem;
+use super::problem::Problem;
 
 /// The crates that a probe itself links. A probe in one of them would call itself.
 const OWN: [&str; 5] = [

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
 
-use crate::problem::Problem;
-use crate::source::lines_before;
+use super::problem::Problem;
+use super::source::lines_before;
 
 /// The first line of the inserted table.
 const HEADER: &str = "[dependencies.baler] # baler instrument";

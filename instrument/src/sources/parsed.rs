@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::names::{Name, Scopes, SelfType};
+use super::names::{Name, Scopes, SelfType};
 
 /// A function as its file shows it.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 
-use crate::problem::Problem;
+use super::problem::Problem;
 
 /// The deepest nesting of brackets. More would exhaust the stack while the file is parsed.
 const MAX_DEPTH: usize = 200;

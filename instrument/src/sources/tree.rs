@@ -8,13 +8,13 @@ use std::{fs, panic, thread};
 
 use syn::Meta;
 
-use crate::edit::Change;
-use crate::manifest;
-use crate::modules::{CrateReader, Texts};
-use crate::packages::Files;
-use crate::parsed::{ParsedFunction, Probe};
-use crate::problem::Problem;
-use crate::source::{self, Source};
+use super::edit::Change;
+use super::manifest;
+use super::modules::{CrateReader, Texts};
+use super::packages::Files;
+use super::parsed::{ParsedFunction, Probe};
+use super::problem::Problem;
+use super::source::{self, Source};
 
 /// The stack of the thread that parses: parsing is recursive.
 const STACK: usize = 256 << 20;
