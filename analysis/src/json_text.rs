@@ -10,8 +10,8 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use baler_common::record::{
-    AnyValue, BatchBuilder, DynamicRecord, Field, FieldType, JSON_TEXT_FIELD, JSON_TEXT_NAME, MAX_FIELDS,
-    MAX_NAME_BYTES, RecordBatch, RecordFields, RecordRef, Schema, Value, ValueRef,
+    AnyValue, BatchBuilder, DynamicRecord, Field, FieldType, JSON_TEXT_FIELD, JSON_TEXT_NAME,
+    MAX_FIELDS, MAX_NAME_BYTES, RecordBatch, RecordFields, RecordRef, Schema, Value, ValueRef,
 };
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;

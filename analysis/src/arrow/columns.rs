@@ -19,7 +19,8 @@ use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
 use arrow_select::take::take;
 use baler_common::record::{
-    AnyValue, Column, FieldType, ListColumn, OptionalColumn, RecordColumn, Role, Schema, StringTable, ValueRef,
+    AnyValue, Column, FieldType, ListColumn, OptionalColumn, RecordColumn, Role, Schema,
+    StringTable, ValueRef,
 };
 
 use super::schema::{Times, entries, is_any_value, item, struct_fields};
@@ -103,9 +104,7 @@ impl<'a> Context<'a> {
                 let offsets = offsets(&column.ends, items.len())?;
                 Arc::new(ListArray::try_new(field, offsets, items, None)?)
             }
-            (Column::List(column), FieldType::Map(_)) => {
-                self.maps(column, field_type)?
-            }
+            (Column::List(column), FieldType::Map(_)) => self.maps(column, field_type)?,
             (Column::Record(_), FieldType::Record(schema)) if is_any_value(schema) => {
                 self.any_values(column, field_type)?
             }
@@ -126,7 +125,8 @@ impl<'a> Context<'a> {
         let Column::Record(RecordColumn { fields, .. }) = &column.items else {
             return Err(mismatch(field_type));
         };
-        let ([Column::String(keys), values], Some(value_type)) = (&**fields, field_type.map_value())
+        let ([Column::String(keys), values], Some(value_type)) =
+            (&**fields, field_type.map_value())
         else {
             return Err(mismatch(field_type));
         };

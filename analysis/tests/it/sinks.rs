@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use baler_analysis::filters::Counts;
 use baler_analysis::sinks::{CsvFolder, Existing, Formulas, JsonLines, OutputFile, TextTable};
 use baler_analysis::{Source, Stage, Stop};
-use baler_common::record::{AnyValue, DynamicRecord, EnumType, Field, FieldType, Role, Schema, Value};
+use baler_common::record::{
+    AnyValue, DynamicRecord, EnumType, Field, FieldType, Role, Schema, Value,
+};
 use bytes::Bytes;
 
 use crate::support::{Play, Scripted, chunk, numbered, parcel, schema};

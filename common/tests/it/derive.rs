@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use baler_common::record::{
-    AnyValue, BatchBuilder, DynamicRecord, FieldType, FieldValue, Interned, ReadError, Record, Role,
-    Value, ValueRef, read,
+    AnyValue, BatchBuilder, DynamicRecord, FieldType, FieldValue, Interned, ReadError, Record,
+    Role, Value, ValueRef, read,
 };
 use bytes::Bytes;
 
@@ -170,7 +170,7 @@ fn attributes_set_names_roles_and_the_timestamp() {
     assert_eq!(written.timestamp(), Some(17));
     assert!(matches!(
         written.field("operationSignature"),
-        Some(baler_common::record::ValueRef::String("void a.B.c()"))
+        Some(ValueRef::String("void a.B.c()"))
     ));
 }
 
@@ -224,7 +224,9 @@ fn maps_come_back() {
     let record = Maps {
         counts: HashMap::from([("a".to_owned(), 1), (String::new(), 2)]),
         inner: Some(BTreeMap::from([("b".to_owned(), vec![inner])])),
-        attributes: attributes.map(|(key, value)| (key.to_owned(), value)).into(),
+        attributes: attributes
+            .map(|(key, value)| (key.to_owned(), value))
+            .into(),
     };
     assert_eq!(
         format!("{:?}", Maps::schema()),
@@ -277,7 +279,9 @@ fn maps_are_read_by_later_versions() {
     };
     assert_eq!(through_a_batch::<_, Wider>(&record).unwrap(), wider);
     assert_eq!(
-        through_a_batch::<_, Other>(&record).unwrap_err().to_string(),
+        through_a_batch::<_, Other>(&record)
+            .unwrap_err()
+            .to_string(),
         "Maps.counts is of type map<u16>, which cannot be read as map<string>"
     );
 }

@@ -287,7 +287,10 @@ fn maps_with_text_as_keys_become_maps() {
         addresses: BTreeMap::from([([127, 0, 0, 1].into(), Some(0.5))]),
         maybe: Some(BTreeMap::from([("tree".into(), tree)])),
         nested: BTreeMap::from([("b".into(), BTreeMap::from([("c".into(), Level::High)]))]),
-        any: json!({"d": [1, null], "e": {"f": "g"}}).as_object().unwrap().clone(),
+        any: json!({"d": [1, null], "e": {"f": "g"}})
+            .as_object()
+            .unwrap()
+            .clone(),
         numbers: BTreeMap::from([(1, 2)]),
         last: true,
     });
@@ -517,7 +520,7 @@ fn disagreements_name_the_field() {
     let error = types.to_record(None, &Skipping { number: 0 }).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "field number: was skipped, which only options, lists and opaque fields can be"
+        "field number: was skipped, which only options, lists, maps and opaque fields can be"
     );
 
     #[derive(Debug, Deserialize)]

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use baler_analysis::Stage as _;
 use arrow_array::Array as _;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::UInt32Type;
+use baler_analysis::Stage as _;
 use baler_analysis::arrow::{Converter, ParquetFolder, ParquetSettings, TimePartition, Times};
 use baler_common::record::{AnyValue, DynamicRecord, Field, FieldType, Role, Schema, Value};
 use serde_json::{Map, Value as Json, json};
@@ -293,7 +293,12 @@ fn maps_are_columns_of_maps_with_each_key_once() {
     let rows = &batches.unwrap()[0].rows;
     let attributes = rows["attributes"].as_map();
     assert_eq!(attributes.value_offsets(), [0, 0, 6, 8]);
-    let keys: Vec<_> = attributes.keys().as_string::<i32>().iter().flatten().collect();
+    let keys: Vec<_> = attributes
+        .keys()
+        .as_string::<i32>()
+        .iter()
+        .flatten()
+        .collect();
     let status = ["http.status", "route", "tags", "load", "key", "none"];
     assert_eq!(keys, [&status[..], &["ok", "http.status"]].concat());
     let values: Vec<_> = attributes.values().as_string::<i32>().iter().collect();

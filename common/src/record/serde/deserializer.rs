@@ -86,9 +86,9 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'de> {
             }
             ValueRef::Map(map) => {
                 let entries = map.iter();
-                visitor.visit_map(MapDeserializer::new(entries.map(|(key, value)| {
-                    (BorrowedStrDeserializer::new(key), Self(value, 0))
-                })))
+                visitor.visit_map(MapDeserializer::new(
+                    entries.map(|(key, value)| (Self(ValueRef::String(key), 0), Self(value, 0))),
+                ))
             }
             ValueRef::Record(record) => match opaque::content(record) {
                 Some(encoded) => opaque::decode(encoded, |reader| reader.deserialize_any(visitor)),
