@@ -54,7 +54,7 @@ pub fn value_text(fields: RecordFields<'_>) -> Option<&str> {
 
 /// Returns the text of a value that is shown as JSON: one that is kept as JSON, or an [`AnyValue`]
 /// with JSON text.
-pub fn shown_text(fields: RecordFields<'_>) -> Option<&str> {
+pub(crate) fn shown_text(fields: RecordFields<'_>) -> Option<&str> {
     value_text(fields).or_else(|| AnyValue::json(fields))
 }
 

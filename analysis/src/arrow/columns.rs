@@ -24,7 +24,7 @@ use baler_common::record::{
 };
 
 use super::schema::{Times, entries, is_any_value, item, struct_fields};
-use crate::sinks::json::text_of;
+use crate::sinks::text_of;
 
 /// The most text of keys of maps, and of values of any type, in a chunk.
 const MAX_TEXT_BYTES: usize = 1 << 30;
@@ -142,7 +142,7 @@ impl<'a> Context<'a> {
             let key = self.table.get(*id).ok_or_else(|| mismatch(field_type))?;
             self.charge(key)?;
         }
-        let keys = take(&self.strings, &key_ids, None)?;
+        let keys = take(&*self.strings, &key_ids, None)?;
         let (field, fields) = entries(field_type, self.times);
         let entries = StructArray::try_new(fields, vec![keys, values], None)?;
         let offsets = offsets(&ends, entries.len())?;

@@ -165,7 +165,7 @@ fn of_line(text: &str, line: &str) -> String {
 
 #[test]
 fn maps_have_the_last_value_of_a_key_and_plain_values() {
-    let any = FieldType::Record(std::sync::Arc::clone(AnyValue::schema()));
+    let any = FieldType::Record(Arc::clone(AnyValue::schema()));
     let schema = Schema::new("t", [Field::new("attributes", any.map())]).unwrap();
     let attributes = [
         ("http.status", AnyValue::I64(1)),
