@@ -323,3 +323,6 @@ fn within(bytes: usize, what: &str) -> Result<(), ArrowError> {
 fn mismatch(field_type: &FieldType) -> ArrowError {
     ArrowError::SchemaError(format!("a column is not one of {field_type}"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -330,17 +330,3 @@ fn duckdb_reads_maps_by_key() {
     ];
     assert_eq!(rows, expected);
 }
-
-#[test]
-fn keys_that_would_take_gigabytes_are_refused() {
-    let key = "k".repeat(1 << 20);
-    let entry = Value::map([(key.as_str(), Value::Bool(true))]);
-    let field = Field::new("maps", FieldType::Bool.map().list());
-    let schema = Arc::new(Schema::new("shop.Keys", vec![field]).unwrap());
-    let values = vec![Value::List(vec![entry; 1_025])];
-    let record = DynamicRecord::new(schema, None, values).unwrap();
-    let parcel = parcel(&[record], 0);
-    let mut converter = Converter::new(Times::Nanos);
-    let error = converter.convert(&parcel.chunk().batch, None, None);
-    assert!(error.unwrap_err().to_string().contains("more than 1 GiB"));
-}
