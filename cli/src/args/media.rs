@@ -14,6 +14,8 @@ pub(super) fn sources() -> String {
         "kieker+tcp://host:port    listens for socket writers of Kieker",
         #[cfg(feature = "kieker")]
         "kieker-log:DIR            reads a log of Kieker, text or binary",
+        #[cfg(feature = "otlp")]
+        "otlp://host:port          listens for senders of OTLP, by gRPC or HTTP",
         "file:///folder            reads a folder or a file",
         "jsonl:PATH                reads JSON lines: of a file, a folder,",
         "                          names with *, or standard input (-)",
@@ -34,6 +36,10 @@ pub(super) fn targets() -> String {
         "kieker+tcp://host:port    Kieker's TCP source",
         #[cfg(feature = "kieker")]
         "kieker-log:DIR            a log of Kieker",
+        #[cfg(feature = "otlp")]
+        "otlp://host:port          a receiver of OTLP/gRPC; otlp+http: by HTTP,",
+        #[cfg(feature = "otlp")]
+        "                          otlp+file:PATH to a file",
         "file:///folder            a folder",
         "null:                     nothing; chunks are discarded",
     ])

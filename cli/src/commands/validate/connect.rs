@@ -110,7 +110,7 @@ fn reachable(end: &End, args: &ValidateArgs, findings: &mut Findings) -> bool {
         "amqp" => 5_672,
         "amqps" => 5_671,
         "kafka" => 9_092,
-        "tcp" | "tcp+tls" | "kieker+tcp" => 0,
+        "tcp" | "tcp+tls" | "kieker+tcp" | "otlp" | "otlp+grpc" | "otlp+http" => 0,
         _ => return true,
     };
     let mut any = false;
@@ -148,7 +148,15 @@ fn reachable(end: &End, args: &ValidateArgs, findings: &mut Findings) -> bool {
 
 /// Whether the source listens for senders.
 fn listens(uri: &str) -> bool {
-    ["tcp:", "tcp+tls:", "kieker+tcp:", "kafka+mock:"]
-        .iter()
-        .any(|scheme| uri.starts_with(scheme))
+    [
+        "tcp:",
+        "tcp+tls:",
+        "kieker+tcp:",
+        "kafka+mock:",
+        "otlp:",
+        "otlp+grpc:",
+        "otlp+http:",
+    ]
+    .iter()
+    .any(|scheme| uri.starts_with(scheme))
 }

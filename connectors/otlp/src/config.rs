@@ -1,0 +1,194 @@
+//! The settings of both ends.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use baler_common::non_zero;
+use baler_common::transport::WindowLimits;
+use baler_common::transport::uri::{Host, Uri, UriError, set};
+
+use crate::compression::Compression;
+use crate::{SCHEME_FILE, SCHEME_GRPC, SCHEME_HTTP};
+
+/// The settings of a reader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OtlpReaderConfig {
+    scheme: Box<str>,
+    pub(crate) host: Host,
+    /// The memory of requests that are not answered, in bytes. Default 256 MiB: a body, compressed and
+    /// decompressed, has up to 64 MiB each. Alone, every request has enough.
+    pub memory_bytes: NonZeroUsize,
+    /// The most requests that are not answered. Default 1,024.
+    pub max_requests: NonZeroUsize,
+    /// The most connections at a time; more are closed at once. Default 1,024.
+    pub max_connections: NonZeroUsize,
+}
+
+impl OtlpReaderConfig {
+    /// Returns the defaults for this host and port. At port 0 the operating system chooses the port.
+    pub fn new(host: impl Into<Box<str>>, port: u16) -> Self {
+        let (name, port) = (host.into(), Some(port));
+        Self::at(SCHEME_GRPC, Host { name, port })
+    }
+
+    fn at(scheme: &str, host: Host) -> Self {
+        Self {
+            scheme: scheme.into(),
+            host,
+            memory_bytes: non_zero!(256 << 20),
+            max_requests: non_zero!(1_024),
+            max_connections: non_zero!(1_024),
+        }
+    }
+
+    /// Reads the settings from `otlp://host:port?setting=value&…`; README.md lists them.
+    ///
+    /// # Errors
+    ///
+    /// The URI has no host or port, has a path, or a setting that is unknown or wrong.
+    pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
+        if uri.scheme() == SCHEME_FILE {
+            return Err(UriError::refused("otlp+file: can only be written"));
+        }
+        let mut config = Self::at(uri.scheme(), uri.address()?);
+        set(&mut config.memory_bytes, uri.take_bytes_in("memory")?);
+        set(&mut config.max_requests, uri.take_number("max_requests")?);
+        let max_connections = uri.take_number("max_connections")?;
+        set(&mut config.max_connections, max_connections);
+        uri.finish()?;
+        Ok(config)
+    }
+}
+
+/// Shows the endpoint as a URI without settings.
+impl fmt::Display for OtlpReaderConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", self.scheme, self.host)
+    }
+}
+
+/// The settings of a writer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OtlpWriterConfig {
+    pub(crate) target: Target,
+    /// The compression of requests. Default gzip, which every receiver takes.
+    pub compression: Compression,
+    /// The time limit of connecting, and of the answer to a request. Default 10 s, as in the
+    /// specification of OTLP's exporters.
+    pub timeout: Duration,
+    /// The largest request, uncompressed, in bytes; larger ones are split. Default 4 MiB, which is the
+    /// limit of gRPC's receivers unless they were set up otherwise.
+    pub max_request_bytes: NonZeroUsize,
+    /// The most requests at a time. Default 8.
+    pub max_requests: NonZeroUsize,
+    /// What becomes of records without a form in OTLP.
+    pub others: Others,
+    /// The limits of chunks that are not confirmed. Default 64 chunks and 64 MiB.
+    pub window: WindowLimits,
+}
+
+/// The receiver of a writer's requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Target {
+    File(PathBuf),
+    Grpc(Host),
+    /// A host, and what stands before the path of a request.
+    Http(Host, Box<str>),
+}
+
+/// What becomes of records without a form in OTLP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Others {
+    /// A chunk with such a record is refused, and nothing of it is sent.
+    Refuse,
+    /// They are counted, and the other records of the chunk are sent.
+    Skip,
+}
+
+impl OtlpWriterConfig {
+    /// Returns the defaults for a receiver of OTLP/gRPC.
+    pub fn grpc(host: impl Into<Box<str>>, port: u16) -> Self {
+        let (name, port) = (host.into(), Some(port));
+        Self::to(Target::Grpc(Host { name, port }))
+    }
+
+    /// Returns the defaults for a receiver of OTLP/HTTP.
+    pub fn http(host: impl Into<Box<str>>, port: u16) -> Self {
+        let (name, port) = (host.into(), Some(port));
+        Self::to(Target::Http(Host { name, port }, "".into()))
+    }
+
+    /// Returns the defaults for a file of JSON lines.
+    pub fn file(path: impl Into<PathBuf>) -> Self {
+        Self::to(Target::File(path.into()))
+    }
+
+    fn to(target: Target) -> Self {
+        Self {
+            target,
+            compression: Compression::Gzip,
+            timeout: Duration::from_secs(10),
+            max_request_bytes: non_zero!(4 << 20),
+            max_requests: non_zero!(8),
+            others: Others::Refuse,
+            window: WindowLimits::new(non_zero!(64)),
+        }
+    }
+
+    /// Reads the settings from `otlp://host:port?setting=value&…`; README.md lists them.
+    ///
+    /// # Errors
+    ///
+    /// The URI has no host or port, or a setting that is unknown or wrong.
+    pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
+        let target = match uri.scheme() {
+            SCHEME_FILE if uri.path().is_empty() => return Err(uri.missing_in_path("the file")),
+            SCHEME_FILE => {
+                uri.no_host()?;
+                Target::File(uri.path().into())
+            }
+            SCHEME_HTTP => {
+                let host = uri.host()?.clone();
+                if host.port.is_none() {
+                    return Err(uri.missing_after_hosts("the port"));
+                }
+                Target::Http(host, uri.path_as_typed().trim_end_matches('/').into())
+            }
+            _ => Target::Grpc(uri.address()?),
+        };
+        let mut config = Self::to(target);
+        let others = uri.take_choice("others", &[("refuse", Others::Refuse), ("skip", Others::Skip)]);
+        set(&mut config.others, others?);
+        config.window.take(&mut uri)?;
+        let max_request = uri.take_bytes_in("max_request")?;
+        set(&mut config.max_request_bytes, max_request);
+        if !matches!(config.target, Target::File(_)) {
+            let names = [Compression::Gzip, Compression::None, Compression::Zstd];
+            let names = names.map(|it| (it.setting(), it));
+            set(&mut config.compression, uri.take_choice("compression", &names)?);
+            set(&mut config.timeout, uri.take_duration("timeout")?);
+            set(&mut config.max_requests, uri.take_number("max_requests")?);
+        }
+        uri.finish()?;
+        Ok(config)
+    }
+}
+
+/// Shows the endpoint as a URI without settings.
+impl fmt::Display for OtlpWriterConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.target {
+            Target::File(path) => write!(f, "{SCHEME_FILE}:{}", path.display()),
+            Target::Grpc(host) => write!(f, "{SCHEME_GRPC}://{host}"),
+            Target::Http(host, path) => write!(f, "{SCHEME_HTTP}://{host}{path}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! Requests to chunks.
+//!
+//! body -> envelopes -> messages of records, one at a time -> records -> batch -> chunks
+//!
+//! The messages around the records are envelopes: they are taken apart here, and not by a library. So
+//! a malformed record costs only itself, and a small body cannot become a large tree of messages.
+
+mod json;
+mod protobuf;
+mod sink;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
+use opentelemetry_proto::tonic::logs::v1::LogRecord;
+use opentelemetry_proto::tonic::metrics::v1::Metric;
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_proto::tonic::trace::v1::Span;
+use prost::Message;
+use serde::de::DeserializeOwned;
+
+use crate::error::{BadRequest, Malformed};
+use crate::limits::MAX_RECORD_BYTES;
+use crate::mapping::{self, Item};
+use crate::protocol::Signal;
+
+pub(crate) use json::Json;
+pub(crate) use protobuf::Protobuf;
+pub(crate) use sink::{RequestChunk, Rejected, Sink};
+
+/// A form of requests.
+pub(crate) trait Form {
+    /// The contents of an envelope, in their order.
+    type Items<'a>: Iterator<Item = Result<&'a [u8], BadRequest>>;
+
+    /// Takes an envelope apart.
+    fn open<'a>(
+        bytes: &'a [u8],
+        names: Names,
+    ) -> Result<Envelope<'a, Self::Items<'a>>, BadRequest>;
+
+    /// Decodes a message that is no envelope.
+    fn message<M: Message + Default + DeserializeOwned>(bytes: &[u8]) -> Option<M>;
+}
+
+/// A message around others.
+pub(crate) struct Envelope<'a, I> {
+    /// The resource or the scope.
+    head: Option<&'a [u8]>,
+    items: I,
+    schema_url: String,
+}
+
+/// The names of an envelope's fields in JSON.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Names {
+    head: &'static str,
+    items: &'static str,
+}
+
+/// Decodes a request into a sink.
+///
+/// # Errors
+///
+/// The body is not a request of this kind. Records before the fault are in the sink.
+pub(crate) fn decode<F: Form>(
+    signal: Signal,
+    body: &[u8],
+    sink: &mut Sink,
+) -> Result<(), BadRequest> {
+    match signal {
+        Signal::Logs => {
+            let names = ["resourceLogs", "scopeLogs", "logRecords"];
+            decode_items::<F, LogRecord>(names, body, sink)
+        }
+        Signal::Metrics => {
+            let names = ["resourceMetrics", "scopeMetrics", "metrics"];
+            decode_items::<F, Metric>(names, body, sink)
+        }
+        Signal::Traces => {
+            let names = ["resourceSpans", "scopeSpans", "spans"];
+            decode_items::<F, Span>(names, body, sink)
+        }
+    }
+}
+
+fn decode_items<F: Form, I: Item>(
+    names: [&'static str; 3],
+    body: &[u8],
+    sink: &mut Sink,
+) -> Result<(), BadRequest> {
+    let [sources, scopes, items] = names;
+    let open = |bytes, head, items| F::open(bytes, Names { head, items });
+    for source in open(body, "", sources)?.items {
+        let source = open(source?, "resource", scopes)?;
+        let resource = optional::<F, Resource>(source.head).and_then(mapping::resource);
+        sink.set_resource(resource, source.schema_url);
+        for scope in source.items {
+            let scope = open(scope?, "scope", items)?;
+            let head = optional::<F, InstrumentationScope>(scope.head).and_then(mapping::scope);
+            sink.set_scope(head, scope.schema_url);
+            for item in scope.items {
+                match message::<F, I>(item?) {
+                    Ok(item) => item.records(&mut |record| sink.push(record)),
+                    Err(malformed) => sink.push(Err(malformed)),
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn optional<F: Form, M: Message + Default + DeserializeOwned>(
+    bytes: Option<&[u8]>,
+) -> Result<M, Malformed> {
+    bytes.map_or_else(|| Ok(M::default()), message::<F, M>)
+}
+
+fn message<F: Form, M: Message + Default + DeserializeOwned>(bytes: &[u8]) -> Result<M, Malformed> {
+    match bytes.len() {
+        ..=MAX_RECORD_BYTES => F::message(bytes).ok_or(Malformed::Message),
+        _ => Err(Malformed::Size),
+    }
+}

@@ -1,0 +1,49 @@
+//! What fuzz targets call.
+
+use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+use bytes::Bytes;
+
+use crate::compression::Compression;
+use crate::decode::{Json, Protobuf, Sink, decode};
+use crate::limits::Budget;
+use crate::protocol::{Signal, unframe};
+
+/// Reads any bytes as a request. The first byte chooses its signal, form and compression.
+pub fn request(bytes: &[u8]) {
+    let Some((choice, body)) = bytes.split_first() else {
+        return;
+    };
+    let mut body = Bytes::copy_from_slice(body);
+    if choice & 0x20 != 0 {
+        let Some((message, _)) = unframe(body) else {
+            return;
+        };
+        body = message;
+    }
+    let compression = match choice & 0x18 {
+        0x08 => Compression::Gzip,
+        0x10 => Compression::Zstd,
+        _ => Compression::None,
+    };
+    let mut memory = Budget::new(1 << 20).share();
+    let Ok(body) = compression.decompress(body, 1 << 20, &mut memory) else {
+        return;
+    };
+    let signal = match choice & 0x03 {
+        0x01 => Signal::Logs,
+        0x02 => Signal::Metrics,
+        _ => Signal::Traces,
+    };
+    let epoch = Epoch {
+        start_unix_ns: 1,
+        random: 1,
+    };
+    let mut sink = Sink::new(ChunkIdentity::first(ProducerId::new(1), epoch, 0));
+    let decoded = match choice & 0x04 {
+        0 => decode::<Protobuf>(signal, &body, &mut sink),
+        _ => decode::<Json>(signal, &body, &mut sink),
+    };
+    if decoded.is_ok() {
+        sink.finish();
+    }
+}

@@ -1,0 +1,138 @@
+//! Attributes, and values of any type.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use opentelemetry_proto::tonic::common::v1::{self as otlp, any_value::Value};
+use serde_json::{Value as Json, json};
+
+use crate::error::Malformed;
+use crate::types::{AnyValue, Attributes, MapEntry};
+
+/// The most levels of arrays and lists within a value. With them the JSON text stays within the limit
+/// of its parser, which is 128 levels of JSON.
+const MAX_DEPTH: usize = 32;
+
+pub(super) fn attributes(attributes: Vec<otlp::KeyValue>) -> Result<Attributes, Malformed> {
+    let entries = attributes.into_iter().map(|it| {
+        let value = it.value.map_or_else(|| Ok(AnyValue::default()), any_value)?;
+        Ok(MapEntry { key: it.key, value })
+    });
+    entries.collect::<Result<_, _>>().map(Attributes)
+}
+
+pub(super) fn any_value(value: otlp::AnyValue) -> Result<AnyValue, Malformed> {
+    let mut any = AnyValue::default();
+    match value.value {
+        // The latter belongs to profiles: everywhere else it counts as absent.
+        None | Some(Value::StringValueStrindex(_)) => {}
+        Some(Value::BoolValue(value)) => any.bool = Some(value),
+        Some(Value::IntValue(value)) => any.i64 = Some(value),
+        Some(Value::DoubleValue(value)) => any.f64 = Some(value),
+        Some(Value::StringValue(value)) => any.string = Some(value),
+        Some(Value::BytesValue(value)) => any.bytes = Some(value.into()),
+        Some(value @ (Value::ArrayValue(_) | Value::KvlistValue(_))) => {
+            any.json = Some(json_of(&value, MAX_DEPTH)?.to_string());
+        }
+    }
+    Ok(any)
+}
+
+/// Returns OTLP's JSON of a value with at most this number of further levels.
+fn json_of(value: &Value, levels: usize) -> Result<Json, Malformed> {
+    let inner = |value: &Option<otlp::AnyValue>| {
+        let value = value.as_ref().and_then(|it| it.value.as_ref());
+        let levels = levels.checked_sub(1).ok_or(Malformed::Depth)?;
+        value.map_or_else(|| Ok(json!({})), |it| json_of(it, levels))
+    };
+    Ok(match value {
+        Value::BoolValue(value) => json!({ "boolValue": value }),
+        Value::IntValue(value) => json!({ "intValue": value.to_string() }),
+        Value::DoubleValue(value) if value.is_nan() => json!({ "doubleValue": "NaN" }),
+        Value::DoubleValue(value) if value.is_infinite() => {
+            let sign = if *value > 0.0 { "" } else { "-" };
+            json!({ "doubleValue": format!("{sign}Infinity") })
+        }
+        Value::DoubleValue(value) => json!({ "doubleValue": value }),
+        Value::StringValue(value) => json!({ "stringValue": value }),
+        Value::BytesValue(value) => json!({ "bytesValue": BASE64_STANDARD.encode(value) }),
+        Value::ArrayValue(array) => {
+            let values = array.values.iter();
+            let values = values.map(|it| inner(&Some(it.clone())));
+            json!({ "arrayValue": { "values": values.collect::<Result<Vec<_>, _>>()? } })
+        }
+        Value::KvlistValue(list) => {
+            let values = list.values.iter().map(|it| {
+                Ok(json!({ "key": it.key, "value": inner(&it.value)? }))
+            });
+            json!({ "kvlistValue": { "values": values.collect::<Result<Vec<_>, Malformed>>()? } })
+        }
+        Value::StringValueStrindex(_) => json!({}),
+    })
+}
+
+pub(super) fn to_attributes(attributes: Attributes) -> Result<Vec<otlp::KeyValue>, Malformed> {
+    let entries = attributes.0.into_iter().map(|it| {
+        Ok(otlp::KeyValue {
+            key: it.key,
+            value: Some(to_any_value(it.value)?),
+            key_strindex: 0,
+        })
+    });
+    entries.collect()
+}
+
+pub(super) fn to_any_value(any: AnyValue) -> Result<otlp::AnyValue, Malformed> {
+    let json = any.json.map(|text| {
+        let json: Json = serde_json::from_str(&text).map_err(|_| Malformed::Value)?;
+        of_json(&json).ok_or(Malformed::Value)
+    });
+    let value = any.bool.map(Value::BoolValue);
+    let value = value.or_else(|| any.i64.map(Value::IntValue));
+    let value = value.or_else(|| any.f64.map(Value::DoubleValue));
+    let value = value.or_else(|| any.string.map(Value::StringValue));
+    let value = value.or_else(|| any.bytes.map(|it| Value::BytesValue(it.into())));
+    Ok(match json.transpose()? {
+        Some(json) if value.is_none() => json,
+        _ => otlp::AnyValue { value },
+    })
+}
+
+/// Reads the output of [`json_of`].
+fn of_json(json: &Json) -> Option<otlp::AnyValue> {
+    let mut fields = json.as_object()?.iter();
+    let Some((name, json)) = fields.next() else {
+        return Some(otlp::AnyValue { value: None });
+    };
+    let values = || json.get("values").map_or(Some([].as_slice()), |it| Some(it.as_array()?));
+    let value = match name.as_str() {
+        "boolValue" => Value::BoolValue(json.as_bool()?),
+        "intValue" => {
+            let number = json.as_i64();
+            Value::IntValue(number.or_else(|| json.as_str()?.parse().ok())?)
+        }
+        "doubleValue" => Value::DoubleValue(match json.as_str() {
+            Some("NaN") => f64::NAN,
+            Some("Infinity") => f64::INFINITY,
+            Some("-Infinity") => f64::NEG_INFINITY,
+            _ => json.as_f64()?,
+        }),
+        "stringValue" => Value::StringValue(json.as_str()?.to_owned()),
+        "bytesValue" => Value::BytesValue(BASE64_STANDARD.decode(json.as_str()?).ok()?),
+        "arrayValue" => Value::ArrayValue(otlp::ArrayValue {
+            values: values()?.iter().map(of_json).collect::<Option<_>>()?,
+        }),
+        "kvlistValue" => {
+            let entries = values()?.iter().map(|entry| {
+                Some(otlp::KeyValue {
+                    key: entry.get("key")?.as_str()?.to_owned(),
+                    value: Some(of_json(entry.get("value")?)?),
+                    key_strindex: 0,
+                })
+            });
+            let values = entries.collect::<Option<_>>()?;
+            Value::KvlistValue(otlp::KeyValueList { values })
+        }
+        _ => return None,
+    };
+    Some(otlp::AnyValue { value: Some(value) }).filter(|_| fields.next().is_none())
+}

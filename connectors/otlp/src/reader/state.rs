@@ -1,0 +1,159 @@
+//! The state that the thread that serves the connections shares with the owner of the reader.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use baler_common::transport::{ChunkIdentity, ChunkMeta, Delivery, Failure, Origin, Token};
+use bytes::Bytes;
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::config::OtlpReaderConfig;
+use crate::decode::{Form, Rejected, Sink, decode};
+use crate::error::BadRequest;
+use crate::limits::{Budget, Share};
+use crate::protocol::Signal;
+
+/// An event of a connection.
+pub(super) enum Event {
+    Chunk(Pending),
+    Failed(Failure),
+}
+
+/// A chunk that is not settled.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) redelivered: bool,
+    meta: ChunkMeta,
+    bytes: Bytes,
+    request: Arc<PendingRequest>,
+}
+
+impl Pending {
+    /// The order in which chunks are handed out.
+    pub(super) fn sequence(&self) -> u64 {
+        self.meta.identity.sequence
+    }
+
+    pub(super) fn delivery(&self, token: Token, endpoint: &str) -> Delivery {
+        Delivery {
+            token,
+            bytes: self.bytes.clone(),
+            meta: Some(self.meta),
+            origin: Origin::of_chunk(endpoint, &self.meta.identity),
+            redelivered: self.redelivered,
+            attempts: 0,
+        }
+    }
+
+    /// Settles the chunk. With its last chunk, the request is answered.
+    pub(super) fn settle(self) {
+        if self.request.unsettled.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let settled = &self.request.settled;
+            let settled = settled.lock().unwrap_or_else(PoisonError::into_inner).take();
+            // A sender that is gone gets no answer.
+            drop(settled.map(|it| it.send(())));
+        }
+    }
+}
+
+/// A request that is not answered. If its chunks are dropped before they are settled, its sender is
+/// told to send it again.
+#[derive(Debug)]
+struct PendingRequest {
+    unsettled: AtomicUsize,
+    settled: Mutex<Option<oneshot::Sender<()>>>,
+    /// The memory of the chunks.
+    _memory: Share,
+}
+
+/// The state that the thread that serves the connections shares with the owner of the reader.
+#[derive(Debug)]
+pub(super) struct ReaderState {
+    pub(super) budget: Arc<Budget>,
+    /// The requests that may still come before others are answered.
+    pub(super) requests: Semaphore,
+    pub(super) is_closing: AtomicBool,
+    /// The identity of the next chunk.
+    next: Mutex<ChunkIdentity>,
+    counts: Mutex<BTreeMap<&'static str, u64>>,
+    events: Sender<Event>,
+}
+
+impl ReaderState {
+    pub(super) fn new(
+        config: &OtlpReaderConfig,
+        next: ChunkIdentity,
+        events: Sender<Event>,
+    ) -> Self {
+        let max_requests = config.max_requests.get().min(Semaphore::MAX_PERMITS);
+        Self {
+            budget: Budget::new(config.memory_bytes.get()),
+            requests: Semaphore::new(max_requests),
+            is_closing: AtomicBool::new(false),
+            next: Mutex::new(next),
+            counts: Mutex::default(),
+            events,
+        }
+    }
+
+    /// Decodes a request, and passes its chunks to the owner. The result has the records that are in
+    /// no chunk, and what to wait for before the request is answered, if there are chunks.
+    pub(super) fn take<F: Form>(
+        &self,
+        signal: Signal,
+        body: &[u8],
+        mut memory: Share,
+    ) -> Result<(Rejected, Option<oneshot::Receiver<()>>), BadRequest> {
+        // The lock keeps chunks in the order of their numbers.
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sink = Sink::new(*next);
+        decode::<F>(signal, body, &mut sink)?;
+        let (chunks, rejected, identity) = sink.finish();
+        self.count("requests", 1);
+        for (reason, records) in &rejected {
+            self.count(reason.name(), *records);
+        }
+        if chunks.is_empty() {
+            return Ok((rejected, None));
+        }
+        *next = identity;
+        memory.set(chunks.iter().map(|it| it.bytes.len()).sum());
+        let (settled, answer) = oneshot::channel();
+        let request = Arc::new(PendingRequest {
+            unsettled: AtomicUsize::new(chunks.len()),
+            settled: Mutex::new(Some(settled)),
+            _memory: memory,
+        });
+        for chunk in chunks {
+            self.count("records", chunk.meta.records.into());
+            self.send(Event::Chunk(Pending {
+                redelivered: false,
+                meta: chunk.meta,
+                bytes: chunk.bytes.into(),
+                request: Arc::clone(&request),
+            }));
+        }
+        Ok((rejected, Some(answer)))
+    }
+
+    pub(super) fn push_failure(&self, failure: Failure) {
+        self.send(Event::Failed(failure));
+    }
+
+    fn send(&self, event: Event) {
+        // Without an owner the event is not needed.
+        drop(self.events.send(event));
+    }
+
+    pub(super) fn count(&self, name: &'static str, more: u64) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        *counts.entry(name).or_default() += more;
+    }
+
+    pub(super) fn counts(&self) -> Vec<(&'static str, u64)> {
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.iter().map(|(name, count)| (*name, *count)).collect()
+    }
+}

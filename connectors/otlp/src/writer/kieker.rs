@@ -1,0 +1,146 @@
+//! Kieker's calls as spans.
+//!
+//! A call becomes the same span for every consumer: its ids follow from the record's trace id, order
+//! index (eoi) and stack size (ess) alone. The caller of a call is the call before it with a stack
+//! that is smaller by one. It ends later, so it may be in a later chunk. Then it is unknown here.
+
+use std::collections::{BTreeMap, HashMap};
+
+use baler_common::record::RecordBatch;
+use baler_common::transport::ChunkIdentity;
+use baler_connector_kieker::types::OperationExecutionRecord;
+
+use crate::types::{AnyValue, Attributes, MapEntry, Resource, Scope, Span};
+
+/// `SPAN_KIND_INTERNAL`.
+const INTERNAL: i32 = 1;
+
+/// What Kieker writes for no session.
+const NO_SESSION: &str = "<no-session-id>";
+
+/// Makes spans of the calls of a chunk. Returns also the number of those whose caller is unknown.
+///
+/// # Errors
+///
+/// A record has other fields than this version's.
+pub(super) fn spans(
+    batch: &RecordBatch,
+    identity: ChunkIdentity,
+) -> Result<(Vec<Span>, u64), String> {
+    let calls = batch.read::<OperationExecutionRecord>();
+    let calls: Result<Vec<_>, _> = calls.collect();
+    let calls = calls.map_err(|error| error.to_string())?;
+    let callers = callers(&calls);
+    let mut without_parent = 0;
+    let spans = calls.into_iter().zip(callers).enumerate();
+    let spans = spans.map(|(position, (call, caller))| {
+        without_parent += u64::from(call.ess > 0 && caller.is_none());
+        span(call, caller, identity, position as u64)
+    });
+    let spans = spans.collect();
+    Ok((spans, without_parent))
+}
+
+/// Returns the order index of the caller of each call, if it is among the calls.
+fn callers(calls: &[OperationExecutionRecord]) -> Vec<Option<i32>> {
+    let mut traces: HashMap<i64, Vec<usize>> = HashMap::new();
+    for (position, call) in calls.iter().enumerate().filter(|(_, it)| has_trace(it)) {
+        traces.entry(call.trace_id).or_default().push(position);
+    }
+    let mut callers = vec![None; calls.len()];
+    for mut trace in traces.into_values() {
+        trace.sort_by_key(|position| calls[*position].eoi);
+        // The last call at each size of the stack.
+        let mut stack: BTreeMap<i32, usize> = BTreeMap::new();
+        for position in trace {
+            let call = &calls[position];
+            drop(stack.split_off(&call.ess));
+            let below = call.ess.checked_sub(1).and_then(|it| stack.get(&it));
+            let caller = below.map(|it| &calls[*it]);
+            // Without the calls of other chunks, an earlier call may stand where the caller stood.
+            let caller = caller.filter(|it| it.tin <= call.tin && call.tout <= it.tout);
+            callers[position] = caller.map(|it| it.eoi);
+            stack.insert(call.ess, position);
+        }
+    }
+    callers
+}
+
+fn has_trace(call: &OperationExecutionRecord) -> bool {
+    call.trace_id != -1 && call.eoi >= 0 && call.ess >= 0
+}
+
+fn span(
+    call: OperationExecutionRecord,
+    caller: Option<i32>,
+    identity: ChunkIdentity,
+    position: u64,
+) -> Span {
+    // Without a trace, each call is one of its own.
+    let trace_id_low = match has_trace(&call) {
+        true => mix(call.trace_id.cast_unsigned()),
+        false => mix(seed(identity).wrapping_add(position)),
+    };
+    let signature = &call.operation_signature;
+    let name = signature.split('(').next().unwrap_or(signature);
+    let name = name.rsplit(' ').next().unwrap_or(name);
+    let string = |key, value: &str| entry(key, AnyValue { string: Some(value.into()), ..AnyValue::default() });
+    let number = |key, value: i64| entry(key, AnyValue { i64: Some(value), ..AnyValue::default() });
+    let mut attributes = vec![
+        string("code.function.name", name),
+        string("kieker.signature", signature),
+        number("kieker.trace_id", call.trace_id),
+        number("kieker.eoi", call.eoi.into()),
+        number("kieker.ess", call.ess.into()),
+    ];
+    if call.session_id != NO_SESSION {
+        attributes.push(string("session.id", &call.session_id));
+    }
+    let host = &*call.hostname;
+    Span {
+        resource: Resource {
+            attributes: Attributes(vec![string("service.name", host), string("host.name", host)]),
+            ..Resource::default()
+        },
+        scope: Scope {
+            name: "kieker".into(),
+            ..Scope::default()
+        },
+        trace_id_high: mix(trace_id_low),
+        trace_id_low,
+        span_id: span_id(trace_id_low, call.eoi),
+        parent_span_id: caller.map_or(0, |eoi| span_id(trace_id_low, eoi)),
+        name: name.into(),
+        kind: INTERNAL,
+        start_time: u64::try_from(call.tin).unwrap_or(0),
+        end_time: u64::try_from(call.tout).unwrap_or(0),
+        attributes: Attributes(attributes),
+        ..Span::default()
+    }
+}
+
+fn entry(key: &str, value: AnyValue) -> MapEntry {
+    let key = key.into();
+    MapEntry { key, value }
+}
+
+/// Returns the id of the call with this order index.
+fn span_id(trace_id_low: u64, eoi: i32) -> u64 {
+    mix(trace_id_low.wrapping_add(u64::from(eoi.cast_unsigned()) + 1))
+}
+
+/// Returns a number for a chunk.
+fn seed(identity: ChunkIdentity) -> u64 {
+    let bytes = identity.to_bytes();
+    let (words, _) = bytes.as_chunks();
+    words.iter().fold(0, |seed, word| mix(seed ^ u64::from_le_bytes(*word)))
+}
+
+/// Distributes numbers evenly: the last step of splitmix64 (Steele and others 2014). Different numbers
+/// have different results, none of them 0, which is no valid id.
+fn mix(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed ^ (mixed >> 31)).max(1)
+}

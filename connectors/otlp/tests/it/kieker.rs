@@ -1,0 +1,98 @@
+//! Kieker's calls as spans.
+
+use baler_common::transport::{ChunkReader as _, Verdict};
+use baler_connector_kieker::types::OperationExecutionRecord;
+use baler_connector_otlp::OtlpWriterConfig;
+use baler_connector_otlp::types::Span;
+
+use crate::support::{chunk_of, count, decoded, fate, open, reader, receive};
+use baler_common::transport::ChunkWriter as _;
+
+fn call(trace_id: i64, eoi: i32, ess: i32, times: (i64, i64)) -> OperationExecutionRecord {
+    OperationExecutionRecord {
+        operation_signature: "public void shop.Cart.add(int, Item)".into(),
+        session_id: "s".into(),
+        trace_id,
+        tin: times.0,
+        tout: times.1,
+        hostname: "host".into(),
+        eoi,
+        ess,
+    }
+}
+
+/// Sends calls and returns the spans that arrive, and the number of those without a known caller.
+fn spans(ticket: u64, calls: &[OperationExecutionRecord]) -> (Vec<Span>, u64) {
+    let mut reader = reader(|_| ());
+    let mut writer = open(OtlpWriterConfig::grpc("127.0.0.1", reader.local_addr().port()));
+    let chunk = chunk_of(ticket, calls);
+    let sending = std::thread::spawn(move || {
+        assert_eq!(fate(&mut writer, chunk), Ok(()));
+        count(&writer.stats().counts, "spans_without_parent")
+    });
+    let delivery = receive(&mut reader);
+    reader.settle(delivery.token, Verdict::Ack).unwrap();
+    let spans = decoded(&delivery.bytes).read().collect::<Result<_, _>>();
+    (spans.unwrap(), sending.join().unwrap())
+}
+
+/// Two traces, interleaved, in the order in which their calls end.
+fn calls() -> Vec<OperationExecutionRecord> {
+    vec![
+        call(7, 2, 2, (12, 13)),
+        call(8, 0, 0, (10, 30)),
+        call(7, 1, 1, (11, 14)),
+        call(7, 4, 2, (16, 17)),
+        call(7, 3, 1, (15, 18)),
+        call(7, 0, 0, (10, 20)),
+    ]
+}
+
+#[test]
+fn calls_become_spans_with_their_callers() {
+    let (spans, without) = spans(1, &calls());
+    assert_eq!(without, 0);
+    let parents: Vec<_> = spans
+        .iter()
+        .map(|it| spans.iter().position(|span| span.span_id == it.parent_span_id))
+        .collect();
+    assert_eq!(parents, [Some(2), None, Some(5), Some(4), Some(5), None]);
+    let trace = |it: &Span| (it.trace_id_high, it.trace_id_low);
+    assert!(spans.iter().all(|it| (trace(it) == trace(&spans[0])) == (trace(it) != trace(&spans[1]))));
+    let span = &spans[0];
+    assert_eq!((&*span.name, span.start_time, span.end_time), ("shop.Cart.add", 12, 13));
+    let attribute = |name: &str| span.attributes.0.iter().find(|it| it.key == name).cloned();
+    let text = |name| attribute(name).and_then(|it| it.value.string);
+    assert_eq!(text("session.id").as_deref(), Some("s"));
+    assert_eq!(text("kieker.signature").as_deref(), Some("public void shop.Cart.add(int, Item)"));
+    assert_eq!(attribute("kieker.eoi").and_then(|it| it.value.i64), Some(2));
+    assert_eq!(span.resource.attributes.0[0].key, "service.name");
+    assert_eq!(span.resource.attributes.0[0].value.string.as_deref(), Some("host"));
+}
+
+#[test]
+fn ids_are_the_same_in_other_chunks() {
+    let (all, _) = spans(1, &calls());
+    let ids = |spans: &[Span]| -> Vec<_> {
+        spans.iter().map(|it| (it.trace_id_high, it.trace_id_low, it.span_id)).collect()
+    };
+    // Without its caller a call has no parent, and not a wrong one.
+    let (some, without) = spans(2, &calls()[..4]);
+    assert_eq!(ids(&some), ids(&all[..4]));
+    let parents: Vec<_> = some.iter().map(|it| it.parent_span_id).collect();
+    assert_eq!(parents, [all[2].span_id, 0, 0, 0]);
+    assert_eq!(without, 2);
+}
+
+#[test]
+fn calls_without_a_trace_are_traces_of_their_own() {
+    let calls = [call(-1, -1, -1, (1, 2)), call(-1, -1, -1, (1, 2))];
+    let (first, without) = spans(1, &calls);
+    assert_eq!(without, 0);
+    let (again, _) = spans(1, &calls);
+    assert_eq!(first, again);
+    let (other, _) = spans(2, &calls);
+    let ids = [&first[0], &first[1], &other[0], &other[1]].map(|it| it.trace_id_low);
+    let distinct: std::collections::HashSet<_> = ids.into_iter().collect();
+    assert_eq!(distinct.len(), 4);
+}
