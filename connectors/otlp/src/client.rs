@@ -169,13 +169,17 @@ impl Client {
         let request = request.body(Full::new(body.into()));
         let request = request.map_err(|error| Failure::last("write to", error.to_string()))?;
         let connections = || idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let usable = |it: &http1::SendRequest<_>| !it.is_closed();
-        let connection = connections().pop().filter(usable);
-        let mut connection = match connection {
+        let mut idle = connections().pop();
+        if let Some(connection) = &mut idle {
+            // The receiver may have closed it.
+            if connection.ready().await.is_err() {
+                idle = None;
+            }
+        }
+        let mut connection = match idle {
             Some(connection) => connection,
             None => connect_http(&self.host).await?,
         };
-        connection.ready().await.map_err(broken)?;
         let response = connection.send_request(request).await.map_err(broken)?;
         let status = response.status();
         let (headers, body) = read(response).await?;
@@ -207,7 +211,7 @@ async fn connect_grpc(host: &Host) -> Result<http2::SendRequest<Full<Bytes>>, Fa
         .await
         .map_err(broken)?;
     // Its error is that of its requests, too.
-    tokio::spawn(async { connection.await.ok() });
+    tokio::spawn(async move { connection.await.ok() });
     Ok(sender)
 }
 
@@ -215,7 +219,7 @@ async fn connect_http(host: &Host) -> Result<http1::SendRequest<Full<Bytes>>, Fa
     let stream = TokioIo::new(connect(host).await?);
     let (sender, connection) = http1::handshake(stream).await.map_err(broken)?;
     // Its error is that of its request, too.
-    tokio::spawn(async { connection.await.ok() });
+    tokio::spawn(async move { connection.await.ok() });
     Ok(sender)
 }
 

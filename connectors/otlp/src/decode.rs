@@ -27,7 +27,7 @@ use crate::protocol::Signal;
 
 pub(crate) use json::Json;
 pub(crate) use protobuf::Protobuf;
-pub(crate) use sink::{RequestChunk, Rejected, Sink};
+pub(crate) use sink::{Rejected, Sink};
 
 /// A form of requests.
 pub(crate) trait Form {

@@ -85,7 +85,7 @@ pub(super) fn taken(style: Style, signal: Signal, rejected: &Rejected) -> Respon
     };
     let body = Full::new(body);
     let mut response = Response::new(match style {
-        Style::Grpc => body.with_trailers(async { Some(Ok(trailers)) }).boxed(),
+        Style::Grpc => body.with_trailers(async move { Some(Ok(trailers)) }).boxed(),
         _ => body.boxed(),
     });
     response.headers_mut().insert(CONTENT_TYPE, style.content_type());

@@ -110,7 +110,10 @@ async fn serve(
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_concurrent_streams(MAX_STREAMS);
-    let service = service_fn(|request| answer(request, &state));
+    let service = service_fn(|request| {
+        let state = Arc::clone(&state);
+        async move { answer(request, &state).await }
+    });
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     // Senders that break a connection send again; there is nothing to report.
     tokio::select! {

@@ -52,8 +52,10 @@ impl Pending {
         if self.request.unsettled.fetch_sub(1, Ordering::AcqRel) == 1 {
             let settled = &self.request.settled;
             let settled = settled.lock().unwrap_or_else(PoisonError::into_inner).take();
-            // A sender that is gone gets no answer.
-            drop(settled.map(|it| it.send(())));
+            if let Some(settled) = settled {
+                // A sender that is gone gets no answer.
+                settled.send(()).ok();
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use baler_common::random::random;
@@ -51,7 +51,7 @@ pub(super) struct Exporter {
     config: OtlpWriterConfig,
     endpoint: Box<str>,
     output: Output,
-    counts: std::sync::Arc<Counts>,
+    counts: Arc<Counts>,
     retry: RetryPolicy,
     /// The time before which the receiver wants no request.
     not_before: Mutex<Option<Instant>>,
@@ -82,7 +82,7 @@ impl Exporter {
     pub(super) async fn open(
         config: OtlpWriterConfig,
         endpoint: Box<str>,
-        counts: std::sync::Arc<Counts>,
+        counts: Arc<Counts>,
     ) -> Result<Self, Failure> {
         let output = match &config.target {
             Target::File(path) => {
@@ -259,7 +259,7 @@ impl Exporter {
         }
     }
 
-    fn lock_not_before(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
+    fn lock_not_before(&self) -> MutexGuard<'_, Option<Instant>> {
         self.not_before
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

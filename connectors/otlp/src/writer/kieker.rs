@@ -32,8 +32,8 @@ pub(super) fn spans(
     let calls = calls.map_err(|error| error.to_string())?;
     let callers = callers(&calls);
     let mut without_parent = 0;
-    let spans = calls.into_iter().zip(callers).enumerate();
-    let spans = spans.map(|(position, (call, caller))| {
+    let spans = calls.into_iter().enumerate().map(|(position, call)| {
+        let caller = callers.get(&position).copied();
         without_parent += u64::from(call.ess > 0 && caller.is_none());
         span(call, caller, identity, position as u64)
     });
@@ -42,25 +42,26 @@ pub(super) fn spans(
 }
 
 /// Returns the order index of the caller of each call, if it is among the calls.
-fn callers(calls: &[OperationExecutionRecord]) -> Vec<Option<i32>> {
-    let mut traces: HashMap<i64, Vec<usize>> = HashMap::new();
+fn callers(calls: &[OperationExecutionRecord]) -> HashMap<usize, i32> {
+    let mut traces: HashMap<i64, Vec<_>> = HashMap::new();
     for (position, call) in calls.iter().enumerate().filter(|(_, it)| has_trace(it)) {
-        traces.entry(call.trace_id).or_default().push(position);
+        let trace = traces.entry(call.trace_id).or_default();
+        trace.push((position, call));
     }
-    let mut callers = vec![None; calls.len()];
+    let mut callers = HashMap::new();
     for mut trace in traces.into_values() {
-        trace.sort_by_key(|position| calls[*position].eoi);
+        trace.sort_by_key(|(_, call)| call.eoi);
         // The last call at each size of the stack.
-        let mut stack: BTreeMap<i32, usize> = BTreeMap::new();
-        for position in trace {
-            let call = &calls[position];
+        let mut stack: BTreeMap<i32, &OperationExecutionRecord> = BTreeMap::new();
+        for (position, call) in trace {
             drop(stack.split_off(&call.ess));
-            let below = call.ess.checked_sub(1).and_then(|it| stack.get(&it));
-            let caller = below.map(|it| &calls[*it]);
+            let below = stack.last_key_value();
+            let caller = below.filter(|(ess, _)| **ess + 1 == call.ess);
             // Without the calls of other chunks, an earlier call may stand where the caller stood.
-            let caller = caller.filter(|it| it.tin <= call.tin && call.tout <= it.tout);
-            callers[position] = caller.map(|it| it.eoi);
-            stack.insert(call.ess, position);
+            let includes = |it: &OperationExecutionRecord| it.tin <= call.tin && call.tout <= it.tout;
+            let caller = caller.filter(|(_, it)| includes(it));
+            callers.extend(caller.map(|(_, it)| (position, it.eoi)));
+            stack.insert(call.ess, call);
         }
     }
     callers
@@ -136,8 +137,8 @@ fn seed(identity: ChunkIdentity) -> u64 {
     words.iter().fold(0, |seed, word| mix(seed ^ u64::from_le_bytes(*word)))
 }
 
-/// Distributes numbers evenly: the last step of splitmix64 (Steele and others 2014). Different numbers
-/// have different results, none of them 0, which is no valid id.
+/// Distributes numbers evenly: the last step of splitmix64 (Steele and others 2014), which is one to
+/// one. But no result is 0, which is no valid id.
 fn mix(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
