@@ -85,6 +85,8 @@ pub struct OtlpWriterConfig {
     pub max_request_bytes: NonZeroUsize,
     /// The most requests at a time. Default 8.
     pub max_requests: NonZeroUsize,
+    /// How long a chunk with Kieker's calls waits for their callers in later chunks. Default 1 s.
+    pub hold: Duration,
     /// What becomes of records without a form in OTLP.
     pub others: Others,
     /// The limits of chunks that are not confirmed. Default 64 chunks and 64 MiB.
@@ -135,6 +137,7 @@ impl OtlpWriterConfig {
             timeout: Duration::from_secs(10),
             max_request_bytes: non_zero!(4 << 20),
             max_requests: non_zero!(8),
+            hold: Duration::from_secs(1),
             others: Others::Refuse,
             window: WindowLimits::new(non_zero!(64)),
         }
@@ -162,15 +165,22 @@ impl OtlpWriterConfig {
             _ => Target::Grpc(uri.address()?),
         };
         let mut config = Self::to(target);
-        let others = uri.take_choice("others", &[("refuse", Others::Refuse), ("skip", Others::Skip)]);
+        let others = uri.take_choice(
+            "others",
+            &[("refuse", Others::Refuse), ("skip", Others::Skip)],
+        );
         set(&mut config.others, others?);
+        set(&mut config.hold, uri.take_duration("hold")?);
         config.window.take(&mut uri)?;
         let max_request = uri.take_bytes_in("max_request")?;
         set(&mut config.max_request_bytes, max_request);
         if !matches!(config.target, Target::File(_)) {
             let names = [Compression::Gzip, Compression::None, Compression::Zstd];
             let names = names.map(|it| (it.setting(), it));
-            set(&mut config.compression, uri.take_choice("compression", &names)?);
+            set(
+                &mut config.compression,
+                uri.take_choice("compression", &names)?,
+            );
             set(&mut config.timeout, uri.take_duration("timeout")?);
             set(&mut config.max_requests, uri.take_number("max_requests")?);
         }

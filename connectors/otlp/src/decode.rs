@@ -35,10 +35,8 @@ pub(crate) trait Form {
     type Items<'a>: Iterator<Item = Result<&'a [u8], BadRequest>>;
 
     /// Takes an envelope apart.
-    fn open<'a>(
-        bytes: &'a [u8],
-        names: Names,
-    ) -> Result<Envelope<'a, Self::Items<'a>>, BadRequest>;
+    fn open<'a>(bytes: &'a [u8], names: Names)
+    -> Result<Envelope<'a, Self::Items<'a>>, BadRequest>;
 
     /// Decodes a message that is no envelope.
     fn message<M: Message + Default + DeserializeOwned>(bytes: &[u8]) -> Option<M>;

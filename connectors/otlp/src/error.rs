@@ -56,7 +56,9 @@ pub enum BadRequest {
     #[error("the compression is unknown; use gzip, zstd or identity")]
     Compression,
     /// The type of the content is unknown.
-    #[error("the content type is unknown; use application/x-protobuf, application/json or application/grpc")]
+    #[error(
+        "the content type is unknown; use application/x-protobuf, application/json or application/grpc"
+    )]
     ContentType,
     /// The bytes are not a request of this kind.
     #[error("the body is not a request of this kind")]

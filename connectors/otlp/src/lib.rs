@@ -17,7 +17,7 @@ mod writer;
 use baler_common::transport::{Medium, OpenReader, ReaderFactory, Readership};
 
 pub use compression::Compression;
-pub use config::{OtlpReaderConfig, OtlpWriterConfig, Others};
+pub use config::{Others, OtlpReaderConfig, OtlpWriterConfig};
 pub use error::{BadRequest, Malformed};
 pub use reader::OtlpReader;
 pub use writer::OtlpWriter;

@@ -13,7 +13,8 @@ use serde::de::DeserializeOwned;
 use crate::error::Malformed;
 use crate::protocol::Signal;
 use crate::types::{
-    ExponentialHistogram, Gauge, Histogram, Log, Resource, Scope, Span, Sum, Summary, Telemetry,
+    Exemplar, ExponentialHistogram, Gauge, Histogram, Log, Resource, Scope, Span, Sum, Summary,
+    Telemetry,
 };
 
 pub(crate) use from_otlp::{resource, scope};
@@ -32,6 +33,34 @@ impl Telemetry {
             Self::Span(_) => Signal::Traces,
             _ => Signal::Metrics,
         }
+    }
+
+    /// Returns the number of its numbers that OTLP's JSON does not keep: those that are not finite,
+    /// outside of arrays and quantiles.
+    pub(crate) fn not_finite(&self) -> u64 {
+        let (attributes, exemplars, numbers): (_, &[Exemplar], Vec<Option<f64>>) = match self {
+            Self::Gauge(it) => (&it.attributes, &it.exemplars, vec![it.f64]),
+            Self::Sum(it) => (&it.attributes, &it.exemplars, vec![it.f64]),
+            Self::Histogram(it) => {
+                let bounds = it.explicit_bounds.iter().copied().map(Some);
+                let numbers = [it.sum, it.min, it.max].into_iter().chain(bounds);
+                (&it.attributes, &it.exemplars, numbers.collect())
+            }
+            Self::ExponentialHistogram(it) => {
+                let numbers = vec![it.sum, it.min, it.max, Some(it.zero_threshold)];
+                (&it.attributes, &it.exemplars, numbers)
+            }
+            Self::Log(it) => {
+                let body = it.body.as_ref().and_then(|it| it.f64);
+                (&it.attributes, &[], vec![body])
+            }
+            Self::Span(it) => (&it.attributes, &[], Vec::new()),
+            Self::Summary(it) => (&it.attributes, &[], vec![Some(it.sum)]),
+        };
+        let numbers = numbers.into_iter();
+        let numbers = numbers.chain(attributes.0.iter().map(|it| it.value.f64));
+        let numbers = numbers.chain(exemplars.iter().map(|it| it.f64));
+        numbers.flatten().filter(|it| !it.is_finite()).count() as u64
     }
 
     /// Returns the source of the record, which many records share.

@@ -152,7 +152,11 @@ pub(crate) const PREFIX_BYTES: usize = 5;
 pub(crate) fn frame(message: &[u8], is_compressed: bool) -> Option<Bytes> {
     let length = u32::try_from(message.len()).ok()?;
     let prefix = length.to_be_bytes();
-    Some([&[u8::from(is_compressed)], &prefix[..], message].concat().into())
+    Some(
+        [&[u8::from(is_compressed)], &prefix[..], message]
+            .concat()
+            .into(),
+    )
 }
 
 /// Returns the only message of a body, and whether it is compressed.

@@ -1,5 +1,6 @@
 //! The sending end.
 
+mod calls;
 mod exporter;
 mod kieker;
 mod records;
@@ -16,7 +17,7 @@ use baler_common::transport::{
 
 use crate::SCHEME;
 use crate::config::{OtlpWriterConfig, Target};
-use exporter::Counts;
+use exporter::{ALTERED, Counts};
 #[cfg(test)]
 pub(crate) use records::ChunkRecords;
 use thread::ThreadState;
@@ -37,12 +38,12 @@ pub struct OtlpWriter {
 impl OtlpWriter {
     /// Creates a writer. Like every writer it starts closed.
     pub fn new(config: OtlpWriterConfig) -> Self {
-        let (order, durability) = match config.target {
-            Target::File(_) => (Order::PerLane, Durability::Disk),
-            // Several requests are on their way at a time.
-            Target::Grpc(_) | Target::Http(..) => (Order::Unordered, Durability::Received),
+        let durability = match config.target {
+            Target::File(_) => Durability::Disk,
+            Target::Grpc(_) | Target::Http(..) => Durability::Received,
         };
-        let mut capability = Capability::new(SCHEME, order, durability);
+        // Several requests are on their way at a time, and chunks wait for others.
+        let mut capability = Capability::new(SCHEME, Order::Unordered, durability);
         // The records come back, but in the reader's own chunks.
         capability.readable = false;
         config.window.apply(&mut capability);
@@ -103,6 +104,8 @@ impl ChunkWriter for OtlpWriter {
     fn stats(&self) -> WriterStats {
         let mut stats = WriterStats::default();
         stats.counts = self.counts.all();
+        let altered = stats.counts.iter().find(|(name, _)| *name == ALTERED);
+        stats.altered = altered.map_or(0, |(_, count)| *count);
         stats
     }
 

@@ -1,6 +1,6 @@
 //! Settings by URI.
 
-use super::{OtlpReaderConfig, OtlpWriterConfig, Others, Target};
+use super::{Others, OtlpReaderConfig, OtlpWriterConfig, Target};
 use crate::compression::Compression;
 use baler_common::transport::uri::Uri;
 
@@ -23,7 +23,10 @@ fn settings_are_read() {
     assert_eq!(config.compression, Compression::Zstd);
     assert_eq!(config.timeout.as_secs(), 3);
     assert_eq!(config.max_request_bytes.get(), 1 << 20);
-    assert_eq!((config.max_requests.get(), config.others), (2, Others::Skip));
+    assert_eq!(
+        (config.max_requests.get(), config.others),
+        (2, Others::Skip)
+    );
     assert_eq!(config.to_string(), "otlp+http://h:4318/base");
     for scheme in ["otlp", "otlp+grpc"] {
         let config = writer(&format!("{scheme}://h:4317?compression=none")).unwrap();
@@ -34,7 +37,10 @@ fn settings_are_read() {
     let config = reader("otlp+http://[::1]:0?memory=1MiB&max_requests=3&max_connections=4");
     let config = config.unwrap();
     assert_eq!(config.memory_bytes.get(), 1 << 20);
-    assert_eq!((config.max_requests.get(), config.max_connections.get()), (3, 4));
+    assert_eq!(
+        (config.max_requests.get(), config.max_connections.get()),
+        (3, 4)
+    );
 }
 
 #[test]
@@ -51,6 +57,14 @@ fn wrong_settings_are_refused() {
     for uri in wrong {
         assert!(writer(uri).is_err(), "{uri}");
     }
-    assert!(reader("otlp+file:x").unwrap_err().contains("only be written"));
-    assert!(reader("otlp://h:1?max_request=3").unwrap_err().contains("max_requests"));
+    assert!(
+        reader("otlp+file:x")
+            .unwrap_err()
+            .contains("only be written")
+    );
+    assert!(
+        reader("otlp://h:1?max_request=3")
+            .unwrap_err()
+            .contains("max_requests")
+    );
 }

@@ -116,10 +116,20 @@ fn a_span_needs_its_ids_and_a_metric_a_data_point() {
 #[test]
 fn empty_requests_are_taken() {
     assert_eq!(outcome::<Protobuf>(Signal::Traces, b""), (0, vec![]));
-    for body in ["{}", r#"{"resourceSpans": null}"#, r#"{"resourceSpans": [{}]}"#] {
-        assert_eq!(outcome::<Json>(Signal::Traces, body.as_bytes()), (0, vec![]));
+    for body in [
+        "{}",
+        r#"{"resourceSpans": null}"#,
+        r#"{"resourceSpans": [{}]}"#,
+    ] {
+        assert_eq!(
+            outcome::<Json>(Signal::Traces, body.as_bytes()),
+            (0, vec![])
+        );
     }
-    assert_eq!(outcome::<Protobuf>(Signal::Logs, &request(&[&[]])), (1, vec![]));
+    assert_eq!(
+        outcome::<Protobuf>(Signal::Logs, &request(&[&[]])),
+        (1, vec![])
+    );
 }
 
 #[test]
@@ -130,7 +140,15 @@ fn other_bodies_are_refused() {
         let decoded = decode::<Protobuf>(Signal::Logs, &whole[..length], &mut sink);
         assert_eq!(decoded, Err(BadRequest::Message), "{length} bytes");
     }
-    for body in ["", "[]", "7", "{", "{} {}", r#"{"resourceLogs": 7}"#, "\u{feff}{}"] {
+    for body in [
+        "",
+        "[]",
+        "7",
+        "{",
+        "{} {}",
+        r#"{"resourceLogs": 7}"#,
+        "\u{feff}{}",
+    ] {
         let decoded = decode::<Json>(Signal::Logs, body.as_bytes(), &mut sink());
         assert_eq!(decoded, Err(BadRequest::Message), "{body}");
     }

@@ -372,7 +372,13 @@ fn joined(
 ) -> Option<Data> {
     let same = |it: &&mut metrics::Metric| {
         let description = (&it.name, &it.description, &it.unit, &it.metadata);
-        description == (&metric.name, &metric.description, &metric.unit, &metric.metadata)
+        description
+            == (
+                &metric.name,
+                &metric.description,
+                &metric.unit,
+                &metric.metadata,
+            )
     };
     let last = last.filter(same).and_then(|it| it.data.as_mut());
     macro_rules! joined {

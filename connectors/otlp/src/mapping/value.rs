@@ -14,7 +14,9 @@ const MAX_DEPTH: usize = 32;
 
 pub(super) fn attributes(attributes: Vec<otlp::KeyValue>) -> Result<Attributes, Malformed> {
     let entries = attributes.into_iter().map(|it| {
-        let value = it.value.map_or_else(|| Ok(AnyValue::default()), any_value)?;
+        let value = it
+            .value
+            .map_or_else(|| Ok(AnyValue::default()), any_value)?;
         Ok(MapEntry { key: it.key, value })
     });
     entries.collect::<Result<_, _>>().map(Attributes)
@@ -61,9 +63,10 @@ fn json_of(value: &Value, levels: usize) -> Result<Json, Malformed> {
             json!({ "arrayValue": { "values": values.collect::<Result<Vec<_>, _>>()? } })
         }
         Value::KvlistValue(list) => {
-            let values = list.values.iter().map(|it| {
-                Ok(json!({ "key": it.key, "value": inner(&it.value)? }))
-            });
+            let values = list
+                .values
+                .iter()
+                .map(|it| Ok(json!({ "key": it.key, "value": inner(&it.value)? })));
             json!({ "kvlistValue": { "values": values.collect::<Result<Vec<_>, Malformed>>()? } })
         }
         Value::StringValueStrindex(_) => json!({}),
@@ -103,7 +106,10 @@ fn of_json(json: &Json) -> Option<otlp::AnyValue> {
     let Some((name, json)) = fields.next() else {
         return Some(otlp::AnyValue { value: None });
     };
-    let values = || json.get("values").map_or(Some([].as_slice()), |it| Some(it.as_array()?));
+    let values = || {
+        json.get("values")
+            .map_or(Some([].as_slice()), |it| Some(it.as_array()?))
+    };
     let value = match name.as_str() {
         "boolValue" => Value::BoolValue(json.as_bool()?),
         "intValue" => {

@@ -31,7 +31,11 @@ impl Style {
     /// The form of a request with these headers.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         let content_type = headers.get(CONTENT_TYPE)?.to_str().ok()?;
-        let content_type = content_type.split(';').next().unwrap_or(content_type).trim();
+        let content_type = content_type
+            .split(';')
+            .next()
+            .unwrap_or(content_type)
+            .trim();
         match content_type {
             "application/grpc" | "application/grpc+proto" => Some(Self::Grpc),
             "application/json" => Some(Self::Json),
@@ -52,7 +56,9 @@ impl Style {
 /// The answer to a request that was taken, but for these records.
 pub(super) fn taken(style: Style, signal: Signal, rejected: &Rejected) -> Response<Body> {
     let count = rejected.values().sum::<u64>();
-    let reasons = rejected.iter().map(|(reason, records)| format!("{records}: {reason}"));
+    let reasons = rejected
+        .iter()
+        .map(|(reason, records)| format!("{records}: {reason}"));
     let message = reasons.collect::<Vec<_>>().join("; ");
     let success = PartialSuccess {
         rejected: i64::try_from(count).unwrap_or(i64::MAX),
@@ -85,10 +91,14 @@ pub(super) fn taken(style: Style, signal: Signal, rejected: &Rejected) -> Respon
     };
     let body = Full::new(body);
     let mut response = Response::new(match style {
-        Style::Grpc => body.with_trailers(async move { Some(Ok(trailers)) }).boxed(),
+        Style::Grpc => body
+            .with_trailers(async move { Some(Ok(trailers)) })
+            .boxed(),
         _ => body.boxed(),
     });
-    response.headers_mut().insert(CONTENT_TYPE, style.content_type());
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, style.content_type());
     response
 }
 
@@ -98,7 +108,9 @@ pub(super) fn refused(style: Style, why: BadRequest) -> Response<Body> {
     let status = Status::new(why.grpc(), why.to_string(), retry_seconds);
     let body = match style {
         Style::Grpc => Bytes::new(),
-        Style::Json => json!({ "code": status.code, "message": status.message }).to_string().into(),
+        Style::Json => json!({ "code": status.code, "message": status.message })
+            .to_string()
+            .into(),
         Style::Protobuf => status.encode_to_vec().into(),
     };
     let mut response = Response::new(Full::new(body).boxed());
@@ -106,10 +118,17 @@ pub(super) fn refused(style: Style, why: BadRequest) -> Response<Body> {
     headers.insert(CONTENT_TYPE, style.content_type());
     if style == Style::Grpc {
         headers.insert("grpc-status", status.code.into());
-        let details = [("grpc-message", status.message.clone()), ("grpc-status-details-bin", status.to_header())];
+        let details = [
+            ("grpc-message", status.message.clone()),
+            ("grpc-status-details-bin", status.to_header()),
+        ];
         for (name, value) in details {
             // Both are printable ASCII without a percent sign.
-            headers.extend(HeaderValue::try_from(value).ok().map(|it| (hyper::header::HeaderName::from_static(name), it)));
+            headers.extend(
+                HeaderValue::try_from(value)
+                    .ok()
+                    .map(|it| (hyper::header::HeaderName::from_static(name), it)),
+            );
         }
         return response;
     }

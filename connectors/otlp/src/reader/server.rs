@@ -169,11 +169,15 @@ async fn take(
         Style::Json | Style::Protobuf => CONTENT_ENCODING,
     };
     let encoding = request.headers().get(encoding);
-    let encoding = encoding.map_or(Ok(""), |it| it.to_str().map_err(|_| BadRequest::Compression));
+    let encoding = encoding.map_or(Ok(""), |it| {
+        it.to_str().map_err(|_| BadRequest::Compression)
+    });
     let mut compression = Compression::from_name(encoding?)?;
     let mut memory = state.budget.share();
     let body = read(request.into_body(), &mut memory);
-    let mut body = time::timeout(BODY_TIME, body).await.unwrap_or(Err(BadRequest::Slow))?;
+    let mut body = time::timeout(BODY_TIME, body)
+        .await
+        .unwrap_or(Err(BadRequest::Slow))?;
     if style == Style::Grpc {
         let (message, is_compressed) = unframe(body).ok_or(BadRequest::Message)?;
         body = message;
@@ -204,7 +208,9 @@ async fn read(mut body: Incoming, memory: &mut Share) -> Result<Bytes, BadReques
     while let Some(frame) = body.frame().await {
         // A connection that broke gets no answer.
         let frame = frame.map_err(|_| BadRequest::Slow)?;
-        let Ok(data) = frame.into_data() else { continue };
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
         if bytes.len() + data.len() > max_bytes {
             return Err(BadRequest::Size);
         }

@@ -51,7 +51,10 @@ impl Pending {
     pub(super) fn settle(self) {
         if self.request.unsettled.fetch_sub(1, Ordering::AcqRel) == 1 {
             let settled = &self.request.settled;
-            let settled = settled.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let settled = settled
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
             if let Some(settled) = settled {
                 // A sender that is gone gets no answer.
                 settled.send(()).ok();

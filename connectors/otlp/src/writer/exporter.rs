@@ -11,14 +11,17 @@ use baler_common::random::random;
 use baler_common::transport::{
     Backoff, Chunk, Failure, Outcome, RetryClass, RetryPolicy, TransportError,
 };
+use tokio::sync::Semaphore;
 use tokio::time::{self, Instant};
 
+use super::calls::Calls;
 use super::records::ChunkRecords;
 use crate::client::{Answer, Client};
 use crate::config::{OtlpWriterConfig, Target};
 use crate::error::Refusal;
 use crate::mapping::Request;
 use crate::protocol::Signal;
+use crate::types::Telemetry;
 
 /// How often a request is sent before the owner gets the chunk back, to send it later again.
 const MAX_ATTEMPTS: u32 = 5;
@@ -28,6 +31,9 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(300);
 
 /// The most records of a request.
 const MAX_RECORDS: usize = 8_192;
+
+/// The count of numbers that are not in a file as they are in the records.
+pub(super) const ALTERED: &str = "altered_numbers";
 
 /// Counts since the writer was created, over all its reopenings.
 #[derive(Debug, Default)]
@@ -53,6 +59,10 @@ pub(super) struct Exporter {
     output: Output,
     counts: Arc<Counts>,
     retry: RetryPolicy,
+    /// The chunks that may still be sent at the same time.
+    requests: Semaphore,
+    /// Kieker's calls in the chunks that are not sent.
+    calls: Calls,
     /// The time before which the receiver wants no request.
     not_before: Mutex<Option<Instant>>,
 }
@@ -91,14 +101,18 @@ impl Exporter {
                 Output::File(Mutex::new(file))
             }
             Target::Grpc(host) => Output::Client(Client::connect(host, "", &config).await?),
-            Target::Http(host, path) => {
-                Output::Client(Client::connect(host, path, &config).await?)
-            }
+            Target::Http(host, path) => Output::Client(Client::connect(host, path, &config).await?),
         };
         let mut retry = RetryPolicy::default();
         retry.min_delay = Duration::from_millis(200);
         retry.seed = random();
+        let max_requests = match config.target {
+            Target::File(_) => 1,
+            Target::Grpc(_) | Target::Http(..) => config.max_requests.get(),
+        };
         Ok(Self {
+            requests: Semaphore::new(max_requests.min(Semaphore::MAX_PERMITS)),
+            calls: Calls::default(),
             config,
             endpoint,
             output,
@@ -126,13 +140,25 @@ impl Exporter {
 
     async fn send_all(&self, chunk: &Chunk) -> Result<(), Unsent> {
         let refused = |message| {
-            self.counts.add("refused_records", chunk.meta.records.into());
+            self.counts
+                .add("refused_records", chunk.meta.records.into());
             Unsent::Refused(RetryClass::Final, message)
         };
-        let records = ChunkRecords::of(chunk, self.config.others).map_err(refused)?;
+        let hold = Instant::now() + self.config.hold;
+        let mut place = self.requests.acquire().await;
+        let decode = || ChunkRecords::of(chunk, self.config.others).map_err(refused);
+        let mut records = decode()?;
+        let registered = self.calls.register(chunk.ticket, records.calls());
+        if !registered.is_complete() {
+            // Chunks that wait take no memory but that of their calls.
+            drop((records, place));
+            registered.completed(hold).await;
+            place = self.requests.acquire().await;
+            records = decode()?;
+        }
+        let without_parent = records.make_spans(&self.calls, chunk.meta.identity);
         self.counts.add("skipped_records", records.skipped());
-        self.counts
-            .add("spans_without_parent", records.without_parent());
+        self.counts.add("spans_without_parent", without_parent);
         // The first refusal; the other requests are sent all the same.
         let mut first = None;
         for signal in Signal::ALL {
@@ -141,7 +167,10 @@ impl Exporter {
             let starts = (0..all).step_by(MAX_RECORDS).rev();
             let mut ranges: Vec<_> = starts.map(|it| it..all.min(it + MAX_RECORDS)).collect();
             while let Some(range) = ranges.pop() {
-                match self.send(&records, signal, range.clone(), &mut ranges).await {
+                match self
+                    .send(&records, signal, range.clone(), &mut ranges)
+                    .await
+                {
                     Err(Unsent::Refused(RetryClass::Final, message)) => {
                         first.get_or_insert(message);
                     }
@@ -150,6 +179,7 @@ impl Exporter {
             }
         }
         self.finish()?;
+        drop(place);
         match first {
             None => Ok(()),
             Some(message) => Err(Unsent::Refused(RetryClass::Final, message)),
@@ -170,6 +200,7 @@ impl Exporter {
             Unsent::Refused(RetryClass::Final, message)
         };
         let request = records.read(signal, range.clone()).map_err(refused)?;
+        let not_finite = request.iter().map(Telemetry::not_finite).sum();
         let request = Request::new(signal, request);
         let request = request.map_err(|error| refused(error.to_string()))?;
         let answer = match &self.output {
@@ -181,6 +212,7 @@ impl Exporter {
                 let written = file.write_all(&line);
                 written.map_err(|error| Failure::of_io("write to", &error))?;
                 self.counts.add("sent_records", count);
+                self.counts.add(ALTERED, not_finite);
                 return Ok(());
             }
             Output::Client(client) => {
@@ -198,7 +230,8 @@ impl Exporter {
                 self.counts.add("sent_records", count - rejected);
                 self.counts.add("rejected_records", rejected);
                 let reason = success.error_message;
-                let message = format!("the receiver rejected {rejected} of {count} records: {reason}");
+                let message =
+                    format!("the receiver rejected {rejected} of {count} records: {reason}");
                 Err(Unsent::Refused(RetryClass::Final, message))
             }
             Answer::Taken(_) => {

@@ -1,15 +1,15 @@
 //! Kieker's calls as spans.
 //!
-//! A call becomes the same span for every consumer: its ids follow from the record's trace id, order
-//! index (eoi) and stack size (ess) alone. The caller of a call is the call before it with a stack
-//! that is smaller by one. It ends later, so it may be in a later chunk. Then it is unknown here.
+//! A call becomes the same span for every consumer: its ids follow from the record's trace id and order
+//! index (eoi) alone. The caller of a call is the last call before it whose stack (ess) is smaller by
+//! one; [`Calls`] knows it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use baler_common::record::RecordBatch;
 use baler_common::transport::ChunkIdentity;
 use baler_connector_kieker::types::OperationExecutionRecord;
 
+use super::calls::{Calls, has_trace};
 use crate::types::{AnyValue, Attributes, MapEntry, Resource, Scope, Span};
 
 /// `SPAN_KIND_INTERNAL`.
@@ -19,74 +19,58 @@ const INTERNAL: i32 = 1;
 const NO_SESSION: &str = "<no-session-id>";
 
 /// Makes spans of the calls of a chunk. Returns also the number of those whose caller is unknown.
-///
-/// # Errors
-///
-/// A record has other fields than this version's.
 pub(super) fn spans(
-    batch: &RecordBatch,
+    calls: &[OperationExecutionRecord],
+    known: &Calls,
     identity: ChunkIdentity,
-) -> Result<(Vec<Span>, u64), String> {
-    let calls = batch.read::<OperationExecutionRecord>();
-    let calls: Result<Vec<_>, _> = calls.collect();
-    let calls = calls.map_err(|error| error.to_string())?;
-    let callers = callers(&calls);
+) -> (Vec<Span>, u64) {
+    let mut traces = HashMap::new();
     let mut without_parent = 0;
-    let spans = calls.into_iter().enumerate().map(|(position, call)| {
-        let caller = callers.get(&position).copied();
+    let spans = calls.iter().zip(0..).map(|(call, position)| {
+        let trace_id = call.trace_id;
+        let callers = traces
+            .entry(trace_id)
+            .or_insert_with(|| known.callers(trace_id));
+        let caller = callers.get(&call.eoi).copied();
         without_parent += u64::from(call.ess > 0 && caller.is_none());
-        span(call, caller, identity, position as u64)
+        span(call, caller, identity, position)
     });
     let spans = spans.collect();
-    Ok((spans, without_parent))
-}
-
-/// Returns the order index of the caller of each call, if it is among the calls.
-fn callers(calls: &[OperationExecutionRecord]) -> HashMap<usize, i32> {
-    let mut traces: HashMap<i64, Vec<_>> = HashMap::new();
-    for (position, call) in calls.iter().enumerate().filter(|(_, it)| has_trace(it)) {
-        let trace = traces.entry(call.trace_id).or_default();
-        trace.push((position, call));
-    }
-    let mut callers = HashMap::new();
-    for mut trace in traces.into_values() {
-        trace.sort_by_key(|(_, call)| call.eoi);
-        // The last call at each size of the stack.
-        let mut stack: BTreeMap<i32, &OperationExecutionRecord> = BTreeMap::new();
-        for (position, call) in trace {
-            drop(stack.split_off(&call.ess));
-            let below = stack.last_key_value();
-            let caller = below.filter(|(ess, _)| **ess + 1 == call.ess);
-            // Without the calls of other chunks, an earlier call may stand where the caller stood.
-            let includes = |it: &OperationExecutionRecord| it.tin <= call.tin && call.tout <= it.tout;
-            let caller = caller.filter(|(_, it)| includes(it));
-            callers.extend(caller.map(|(_, it)| (position, it.eoi)));
-            stack.insert(call.ess, call);
-        }
-    }
-    callers
-}
-
-fn has_trace(call: &OperationExecutionRecord) -> bool {
-    call.trace_id != -1 && call.eoi >= 0 && call.ess >= 0
+    (spans, without_parent)
 }
 
 fn span(
-    call: OperationExecutionRecord,
+    call: &OperationExecutionRecord,
     caller: Option<i32>,
     identity: ChunkIdentity,
     position: u64,
 ) -> Span {
     // Without a trace, each call is one of its own.
-    let trace_id_low = match has_trace(&call) {
+    let trace_id_low = match has_trace(call) {
         true => mix(call.trace_id.cast_unsigned()),
         false => mix(seed(identity).wrapping_add(position)),
     };
     let signature = &call.operation_signature;
     let name = signature.split('(').next().unwrap_or(signature);
     let name = name.rsplit(' ').next().unwrap_or(name);
-    let string = |key, value: &str| entry(key, AnyValue { string: Some(value.into()), ..AnyValue::default() });
-    let number = |key, value: i64| entry(key, AnyValue { i64: Some(value), ..AnyValue::default() });
+    let string = |key, value: &str| {
+        entry(
+            key,
+            AnyValue {
+                string: Some(value.into()),
+                ..AnyValue::default()
+            },
+        )
+    };
+    let number = |key, value: i64| {
+        entry(
+            key,
+            AnyValue {
+                i64: Some(value),
+                ..AnyValue::default()
+            },
+        )
+    };
     let mut attributes = vec![
         string("code.function.name", name),
         string("kieker.signature", signature),
@@ -100,7 +84,10 @@ fn span(
     let host = &*call.hostname;
     Span {
         resource: Resource {
-            attributes: Attributes(vec![string("service.name", host), string("host.name", host)]),
+            attributes: Attributes(vec![
+                string("service.name", host),
+                string("host.name", host),
+            ]),
             ..Resource::default()
         },
         scope: Scope {
@@ -134,7 +121,9 @@ fn span_id(trace_id_low: u64, eoi: i32) -> u64 {
 fn seed(identity: ChunkIdentity) -> u64 {
     let bytes = identity.to_bytes();
     let (words, _) = bytes.as_chunks();
-    words.iter().fold(0, |seed, word| mix(seed ^ u64::from_le_bytes(*word)))
+    words
+        .iter()
+        .fold(0, |seed, word| mix(seed ^ u64::from_le_bytes(*word)))
 }
 
 /// Distributes numbers evenly: the last step of splitmix64 (Steele and others 2014), which is one to

@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use baler_common::container::{ChunkDecoder, Limits};
 use baler_common::record::{Record as _, RecordBatch, Records as _};
-use baler_common::transport::Chunk;
+use baler_common::transport::{Chunk, ChunkIdentity};
 use baler_connector_kieker::container::KiekerDeserializer;
 use baler_connector_kieker::types::{
     KiekerMetadataRecord, OperationExecutionRecord, WELL_KNOWN_TYPES,
 };
 
+use super::calls::Calls;
 use super::kieker::spans;
 use crate::config::Others;
 use crate::protocol::Signal;
@@ -20,10 +21,10 @@ use crate::types::{Log, Span, Telemetry};
 #[derive(Debug)]
 pub(crate) struct ChunkRecords {
     batch: RecordBatch,
-    /// Spans that were made of Kieker's records.
+    /// Kieker's calls, and the spans that were made of them.
+    calls: Vec<OperationExecutionRecord>,
     made: Vec<Span>,
     skipped: u64,
-    without_parent: u64,
 }
 
 impl ChunkRecords {
@@ -57,12 +58,12 @@ impl ChunkRecords {
             }
             skipped += table.len() as u64;
         }
-        let (made, without_parent) = spans(&batch, chunk.meta.identity)?;
+        let calls = batch.read().collect::<Result<_, _>>();
         Ok(Self {
+            calls: calls.map_err(|error| error.to_string())?,
             batch,
-            made,
+            made: Vec::new(),
             skipped,
-            without_parent,
         })
     }
 
@@ -71,9 +72,16 @@ impl ChunkRecords {
         self.skipped
     }
 
-    /// Returns the number of calls whose caller is in another chunk.
-    pub(super) const fn without_parent(&self) -> u64 {
-        self.without_parent
+    /// Returns Kieker's calls.
+    pub(super) fn calls(&self) -> &[OperationExecutionRecord] {
+        &self.calls
+    }
+
+    /// Makes spans of Kieker's calls. Returns the number of those whose caller is unknown.
+    pub(super) fn make_spans(&mut self, known: &Calls, identity: ChunkIdentity) -> u64 {
+        let (made, without_parent) = spans(&self.calls, known, identity);
+        self.made = made;
+        without_parent
     }
 
     /// Returns the number of records of a signal.

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::{runtime, time};
 
 use super::exporter::{Counts, Exporter};
-use crate::config::{OtlpWriterConfig, Target};
+use crate::config::OtlpWriterConfig;
 
 /// The state that the owner of a writer shares with its thread.
 #[derive(Debug)]
@@ -86,11 +86,6 @@ fn run(
 ) -> Result<(), Failure> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::of_io("set up", &error))?;
-    let max_requests = match config.target {
-        // Lines are written in the order of the chunks.
-        Target::File(_) => 1,
-        Target::Grpc(_) | Target::Http(..) => config.max_requests.get(),
-    };
     let served = runtime.block_on(async {
         let opening = Exporter::open(config, state.writer.endpoint().into(), counts);
         let late = |_| Err(Failure::retry("connect to", "no answer in time"));
@@ -98,7 +93,7 @@ fn run(
         let exporter = Arc::new(opened.unwrap_or_else(late)?);
         state.writer.open();
         tokio::select! {
-            failure = serve(&exporter, state, max_requests) => Err(failure),
+            failure = serve(&exporter, state) => Err(failure),
             // The owner closes.
             () = state.failed() => Ok(()),
         }
@@ -109,11 +104,12 @@ fn run(
 }
 
 /// Sends chunks until a connection breaks. Returns why.
-async fn serve(exporter: &Arc<Exporter>, state: &ThreadState, max_requests: usize) -> Failure {
+async fn serve(exporter: &Arc<Exporter>, state: &ThreadState) -> Failure {
     let mut tasks = JoinSet::new();
     loop {
         tokio::select! {
-            chunk = state.next_chunk(), if tasks.len() < max_requests => {
+            // As many as the window has.
+            chunk = state.next_chunk() => {
                 let exporter = Arc::clone(exporter);
                 tasks.spawn(async move { (chunk.ticket, exporter.export(&chunk).await) });
             }

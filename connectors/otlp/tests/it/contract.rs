@@ -11,7 +11,7 @@ use baler_common::transport::{
     Token, TransportError, Verdict,
 };
 use baler_connector_otlp::types::{AnyValue, Log};
-use baler_connector_otlp::{OtlpReaderConfig, OtlpReader, OtlpWriter, OtlpWriterConfig};
+use baler_connector_otlp::{OtlpReader, OtlpReaderConfig, OtlpWriter, OtlpWriterConfig};
 use baler_connector_testkit::TestMedium;
 use baler_connector_testkit::faults::TcpProxy;
 

@@ -24,7 +24,10 @@ fn call(trace_id: i64, eoi: i32, ess: i32, times: (i64, i64)) -> OperationExecut
 /// Sends calls and returns the spans that arrive, and the number of those without a known caller.
 fn spans(ticket: u64, calls: &[OperationExecutionRecord]) -> (Vec<Span>, u64) {
     let mut reader = reader(|_| ());
-    let mut writer = open(OtlpWriterConfig::grpc("127.0.0.1", reader.local_addr().port()));
+    let mut writer = open(OtlpWriterConfig::grpc(
+        "127.0.0.1",
+        reader.local_addr().port(),
+    ));
     let chunk = chunk_of(ticket, calls);
     let sending = std::thread::spawn(move || {
         assert_eq!(fate(&mut writer, chunk), Ok(()));
@@ -54,27 +57,80 @@ fn calls_become_spans_with_their_callers() {
     assert_eq!(without, 0);
     let parents: Vec<_> = spans
         .iter()
-        .map(|it| spans.iter().position(|span| span.span_id == it.parent_span_id))
+        .map(|it| {
+            spans
+                .iter()
+                .position(|span| span.span_id == it.parent_span_id)
+        })
         .collect();
     assert_eq!(parents, [Some(2), None, Some(5), Some(4), Some(5), None]);
     let trace = |it: &Span| (it.trace_id_high, it.trace_id_low);
-    assert!(spans.iter().all(|it| (trace(it) == trace(&spans[0])) == (trace(it) != trace(&spans[1]))));
+    assert!(
+        spans
+            .iter()
+            .all(|it| (trace(it) == trace(&spans[0])) == (trace(it) != trace(&spans[1])))
+    );
     let span = &spans[0];
-    assert_eq!((&*span.name, span.start_time, span.end_time), ("shop.Cart.add", 12, 13));
+    assert_eq!(
+        (&*span.name, span.start_time, span.end_time),
+        ("shop.Cart.add", 12, 13)
+    );
     let attribute = |name: &str| span.attributes.0.iter().find(|it| it.key == name).cloned();
     let text = |name| attribute(name).and_then(|it| it.value.string);
     assert_eq!(text("session.id").as_deref(), Some("s"));
-    assert_eq!(text("kieker.signature").as_deref(), Some("public void shop.Cart.add(int, Item)"));
+    assert_eq!(
+        text("kieker.signature").as_deref(),
+        Some("public void shop.Cart.add(int, Item)")
+    );
     assert_eq!(attribute("kieker.eoi").and_then(|it| it.value.i64), Some(2));
     assert_eq!(span.resource.attributes.0[0].key, "service.name");
-    assert_eq!(span.resource.attributes.0[0].value.string.as_deref(), Some("host"));
+    assert_eq!(
+        span.resource.attributes.0[0].value.string.as_deref(),
+        Some("host")
+    );
+}
+
+#[test]
+fn callers_in_a_later_chunk_are_found() {
+    let mut reader = reader(|_| ());
+    let mut config = OtlpWriterConfig::grpc("127.0.0.1", reader.local_addr().port());
+    config.hold = std::time::Duration::from_secs(600);
+    let mut writer = open(config);
+    let all = calls();
+    // The first three come alone, and wait for the end of both traces.
+    writer.offer(chunk_of(1, &all[..3])).unwrap();
+    assert!(matches!(
+        reader
+            .receive(std::time::Instant::now() + std::time::Duration::from_millis(200))
+            .unwrap(),
+        baler_common::transport::Received::Idle
+    ));
+    writer.offer(chunk_of(2, &all[3..])).unwrap();
+    let mut received = Vec::new();
+    for _ in 0..2 {
+        let delivery = receive(&mut reader);
+        reader.settle(delivery.token, Verdict::Ack).unwrap();
+        let spans = decoded(&delivery.bytes)
+            .read()
+            .collect::<Result<Vec<Span>, _>>();
+        received.extend(spans.unwrap());
+    }
+    let (expected, _) = spans(1, &all);
+    for span in expected {
+        assert!(received.contains(&span), "{span:?}");
+    }
+    crate::support::report(&mut writer);
+    assert_eq!(count(&writer.stats().counts, "spans_without_parent"), 0);
 }
 
 #[test]
 fn ids_are_the_same_in_other_chunks() {
     let (all, _) = spans(1, &calls());
     let ids = |spans: &[Span]| -> Vec<_> {
-        spans.iter().map(|it| (it.trace_id_high, it.trace_id_low, it.span_id)).collect()
+        spans
+            .iter()
+            .map(|it| (it.trace_id_high, it.trace_id_low, it.span_id))
+            .collect()
     };
     // Without its caller a call has no parent, and not a wrong one.
     let (some, without) = spans(2, &calls()[..4]);

@@ -6,19 +6,18 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{ChunkReader as _, Outcome, Received, Verdict};
-use baler_connector_otlp::{Compression, OtlpReader, OtlpWriterConfig};
-use baler_connector_otlp::types::Log;
-use baler_connector_testkit::within_patience;
 use baler_common::transport::ChunkWriter as _;
+use baler_common::transport::{ChunkReader as _, Outcome, Received, Verdict};
+use baler_connector_otlp::types::Log;
+use baler_connector_otlp::{Compression, OtlpReader, OtlpWriterConfig};
+use baler_connector_testkit::within_patience;
 
 use crate::support::{
     answer, chunk_of, count, decoded, fate, log, open, reader, receive, report, send, soon,
 };
 
 const JSON: &str = "Content-Type: application/json";
-const ONE: &[u8] =
-    br#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"eventName":"one"}]}]}]}"#;
+const ONE: &[u8] = br#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"eventName":"one"}]}]}]}"#;
 
 /// Receives one chunk and settles it.
 fn settle(reader: &mut OtlpReader, verdict: Verdict) {
@@ -31,11 +30,16 @@ fn a_request_is_answered_after_its_chunk_is_acknowledged() {
     let mut reader = reader(|_| ());
     let mut stream = send(reader.local_addr(), "/v1/logs", JSON, ONE);
     let delivery = receive(&mut reader);
-    let records: Vec<Log> = decoded(&delivery.bytes).read().collect::<Result<_, _>>().unwrap();
+    let records: Vec<Log> = decoded(&delivery.bytes)
+        .read()
+        .collect::<Result<_, _>>()
+        .unwrap();
     assert_eq!(records[0].event_name, "one");
     // Given back, it is not answered either.
     reader.settle(delivery.token, Verdict::Retry).unwrap();
-    stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_millis(200)))
+        .unwrap();
     assert!(stream.read(&mut [0]).is_err(), "it was answered");
     let again = receive(&mut reader);
     assert!(again.redelivered);
@@ -60,7 +64,11 @@ fn a_reader_that_closes_tells_senders_to_send_again() {
     for stream in [stream, waiting] {
         let answer = answer(stream);
         assert_eq!(answer.status, 503);
-        assert!(answer.headers.contains("retry-after: 1"), "{}", answer.headers);
+        assert!(
+            answer.headers.contains("retry-after: 1"),
+            "{}",
+            answer.headers
+        );
     }
 }
 
@@ -79,10 +87,16 @@ fn rejected_records_are_a_partial_success() {
     let protobuf = "Content-Type: application/x-protobuf";
     let body = [0x0a, 4, 0x12, 2, 0x12, 0];
     let partial = answer(send(address, "/v1/traces", protobuf, &body));
-    assert_eq!(partial.body[..4], [0x0a, partial.body.len() as u8 - 2, 0x08, 1]);
+    assert_eq!(
+        partial.body[..4],
+        [0x0a, partial.body.len() as u8 - 2, 0x08, 1]
+    );
     let counts = reader.stats().counts;
     assert_eq!(count(&counts, "rejected_bad_id"), 2);
-    assert_eq!((count(&counts, "requests"), count(&counts, "records")), (2, 1));
+    assert_eq!(
+        (count(&counts, "requests"), count(&counts, "records")),
+        (2, 1)
+    );
 }
 
 #[test]
@@ -93,12 +107,30 @@ fn bad_requests_are_refused_and_counted() {
     let large = format!("{JSON}\r\nX: y");
     let cases: [(&str, &str, &[u8], u16, &str); 7] = [
         ("/v1/log", JSON, b"{}", 404, "requests_to_wrong_path"),
-        ("/v1/logs", "Content-Type: text/plain", b"{}", 415, "requests_of_unknown_type"),
+        (
+            "/v1/logs",
+            "Content-Type: text/plain",
+            b"{}",
+            415,
+            "requests_of_unknown_type",
+        ),
         ("/v1/logs", "X: y", b"{}", 415, "requests_of_unknown_type"),
-        ("/v1/logs", &format!("{JSON}\r\nContent-Encoding: br"), b"{}", 415, "requests_of_unknown_compression"),
+        (
+            "/v1/logs",
+            &format!("{JSON}\r\nContent-Encoding: br"),
+            b"{}",
+            415,
+            "requests_of_unknown_compression",
+        ),
         ("/v1/logs", &gzip, b"{}", 400, "requests_badly_compressed"),
         ("/v1/logs", JSON, b"[]", 400, "requests_not_readable"),
-        ("/v1/logs", &large, &vec![b' '; (64 << 20) + 6], 413, "requests_too_large"),
+        (
+            "/v1/logs",
+            &large,
+            &vec![b' '; (64 << 20) + 6],
+            413,
+            "requests_too_large",
+        ),
     ];
     for (path, headers, body, status, name) in cases {
         let before = count(&reader.stats().counts, name);
@@ -123,7 +155,11 @@ fn a_reader_above_its_limits_asks_to_wait() {
     let delivery = receive(&mut reader);
     let second = answer(send(address, "/v1/logs", JSON, ONE));
     assert_eq!(second.status, 429);
-    assert!(second.headers.contains("retry-after: 1"), "{}", second.headers);
+    assert!(
+        second.headers.contains("retry-after: 1"),
+        "{}",
+        second.headers
+    );
     // By gRPC the writer waits and sends again.
     let mut writer = open(OtlpWriterConfig::grpc("127.0.0.1", address.port()));
     writer.offer(chunk_of(1, &[log("x")])).unwrap();
@@ -163,7 +199,10 @@ fn a_sender_that_is_killed_costs_nothing_else() {
     drop(stream);
     let killed = within_patience("there is room for a request", || {
         let stream = send(address, "/v1/logs", JSON, ONE);
-        match reader.receive(Instant::now() + Duration::from_millis(100)).unwrap() {
+        match reader
+            .receive(Instant::now() + Duration::from_millis(100))
+            .unwrap()
+        {
             Received::Chunk(delivery) => {
                 drop(stream);
                 Some(delivery)
@@ -174,7 +213,10 @@ fn a_sender_that_is_killed_costs_nothing_else() {
     reader.settle(killed.token, Verdict::Ack).unwrap();
     let stream = within_patience("the place is free", || {
         let stream = send(address, "/v1/logs", JSON, ONE);
-        match reader.receive(Instant::now() + Duration::from_millis(100)).unwrap() {
+        match reader
+            .receive(Instant::now() + Duration::from_millis(100))
+            .unwrap()
+        {
             Received::Chunk(delivery) => {
                 reader.settle(delivery.token, Verdict::Ack).unwrap();
                 Some(stream)
@@ -205,7 +247,9 @@ fn each_protocol_and_compression_passes() {
                 (fate, Box::new(writer).close(soon()))
             });
             let delivery = receive(&mut reader);
-            let received = decoded(&delivery.bytes).read().collect::<Result<Vec<Log>, _>>();
+            let received = decoded(&delivery.bytes)
+                .read()
+                .collect::<Result<Vec<Log>, _>>();
             assert_eq!(received.unwrap(), records);
             assert!(acknowledged.try_recv().is_err());
             reader.settle(delivery.token, Verdict::Ack).unwrap();

@@ -5,7 +5,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use baler_common::container::{ChunkDecoder, ChunkHeader, ChunkSerializer as _, Limits, NativeSerializer};
+use baler_common::container::{
+    ChunkDecoder, ChunkHeader, ChunkSerializer as _, Limits, NativeSerializer,
+};
 use baler_common::record::{BatchBuilder, Record, RecordBatch};
 use baler_common::transport::{
     Chunk, ChunkIdentity, ChunkMeta, ChunkReader, ChunkWriter, ContainerKind, Delivery,
@@ -63,7 +65,10 @@ pub(crate) fn log(text: &str) -> Log {
 }
 
 pub(crate) fn decoded(bytes: &[u8]) -> RecordBatch {
-    ChunkDecoder::new(Limits::default()).decode(bytes).unwrap().batch
+    ChunkDecoder::new(Limits::default())
+        .decode(bytes)
+        .unwrap()
+        .batch
 }
 
 pub(crate) fn reader(set: impl FnOnce(&mut OtlpReaderConfig)) -> OtlpReader {
@@ -139,10 +144,15 @@ pub(crate) fn send(address: SocketAddr, path: &str, headers: &str, body: &[u8]) 
 }
 
 pub(crate) fn answer(mut stream: TcpStream) -> Answer {
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).ok();
-    let end = bytes.windows(4).position(|it| it == b"\r\n\r\n").expect("a head");
+    let end = bytes
+        .windows(4)
+        .position(|it| it == b"\r\n\r\n")
+        .expect("a head");
     let body = bytes.split_off(end + 4);
     let head = String::from_utf8(bytes).unwrap();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();

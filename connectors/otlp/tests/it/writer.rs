@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use baler_common::transport::{ChunkWriter as _, RetryClass};
 use baler_connector_kieker::types::{BeforeOperationEvent, KiekerMetadataRecord};
-use baler_connector_otlp::types::{Log, Span};
-use baler_connector_otlp::{OtlpWriterConfig, Others};
+use baler_connector_otlp::types::{Gauge, Log, Span};
+use baler_connector_otlp::{Others, OtlpWriterConfig};
 use baler_connector_testkit::within_patience;
 
 use crate::support::{chunk, chunk_of, count, fate, http, log, open, receiver, soon};
@@ -48,7 +48,10 @@ fn a_request_is_repeated_when_the_receiver_says() {
 fn a_receiver_that_never_takes_it_gives_the_chunk_back() {
     let (fate, counts) = send(vec![http("503 X", "Retry-After: 0\r\n", b"busy"); 5]);
     let error = fate.unwrap_err();
-    assert!(error.starts_with("Retry: ") && error.ends_with("HTTP status 503: busy"), "{error}");
+    assert!(
+        error.starts_with("Retry: ") && error.ends_with("HTTP status 503: busy"),
+        "{error}"
+    );
     assert_eq!(count(&counts, "repeated_requests"), 4);
 }
 
@@ -84,7 +87,10 @@ fn refusals_are_final_and_counted() {
     let status = [&[0x12, 3][..], b"no!"].concat();
     let (fate, counts) = send(vec![http("400 X", PROTOBUF, &status)]);
     let error = fate.unwrap_err();
-    assert!(error.starts_with("Final: ") && error.ends_with("HTTP status 400: no!"), "{error}");
+    assert!(
+        error.starts_with("Final: ") && error.ends_with("HTTP status 400: no!"),
+        "{error}"
+    );
     assert_eq!(count(&counts, "refused_records"), 4);
     assert_eq!(count(&counts, "sent_records"), 0);
 }
@@ -115,7 +121,10 @@ fn an_answer_above_the_limit_breaks_the_writer() {
 fn a_receiver_that_is_away_can_be_tried_again() {
     let mut writer = baler_connector_otlp::OtlpWriter::new(OtlpWriterConfig::grpc("127.0.0.1", 1));
     let error = writer.reopen(soon()).unwrap_err();
-    assert!(error.is_retryable() && error.operation == "connect to", "{error}");
+    assert!(
+        error.is_retryable() && error.operation == "connect to",
+        "{error}"
+    );
 }
 
 #[test]
@@ -132,19 +141,32 @@ fn other_records_are_refused_or_skipped() {
     let mut config = OtlpWriterConfig::file(&path);
     let mut writer = open(config.clone());
     let error = fate(&mut writer, mixed(1)).unwrap_err();
-    assert!(error.contains("BeforeOperationEvent has no form in OTLP"), "{error}");
+    assert!(
+        error.contains("BeforeOperationEvent has no form in OTLP"),
+        "{error}"
+    );
     assert_eq!(count(&writer.stats().counts, "refused_records"), 3);
     assert_eq!(fs::read_to_string(&path).unwrap(), "");
     config.others = Others::Skip;
     let mut writer = open(config);
     assert_eq!(fate(&mut writer, mixed(1)), Ok(()));
     let counts = writer.stats().counts;
-    assert_eq!((count(&counts, "sent_records"), count(&counts, "skipped_records")), (1, 2));
+    assert_eq!(
+        (
+            count(&counts, "sent_records"),
+            count(&counts, "skipped_records")
+        ),
+        (1, 2)
+    );
     let undecodable = baler_common::transport::Chunk {
         bytes: vec![1, 2, 3].into(),
         ..mixed(2)
     };
-    assert!(fate(&mut writer, undecodable).unwrap_err().contains("cannot be decoded"));
+    assert!(
+        fate(&mut writer, undecodable)
+            .unwrap_err()
+            .contains("cannot be decoded")
+    );
 }
 
 #[test]
@@ -164,11 +186,20 @@ fn files_have_a_line_for_each_request() {
     });
     assert_eq!(fate(&mut writer, both), Ok(()));
     assert_eq!(fate(&mut writer, chunk_of(2, &[log("two")])), Ok(()));
+    assert_eq!(writer.stats().altered, 0);
+    let infinite = Gauge {
+        f64: Some(f64::INFINITY),
+        ..Gauge::default()
+    };
+    assert_eq!(fate(&mut writer, chunk_of(3, &[infinite])), Ok(()));
+    assert_eq!(writer.stats().altered, 1);
     Box::new(writer).close(soon());
     let text = fs::read_to_string(&path).unwrap();
-    let lines: Vec<serde_json::Value> =
-        text.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
-    assert_eq!(lines.len(), 3);
+    let lines: Vec<serde_json::Value> = text
+        .lines()
+        .map(|it| serde_json::from_str(it).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 4);
     let spans = &lines[1]["resourceSpans"][0]["scopeSpans"][0]["spans"];
     assert_eq!(spans[0]["traceId"], "00000000000000000000000000000001");
     assert_eq!(spans[0]["startTimeUnixNano"], u64::MAX.to_string());
