@@ -92,12 +92,12 @@ fn decode_items<F: Form, I: Item>(
     let open = |bytes, head, items| F::open(bytes, Names { head, items });
     for source in open(body, "", sources)?.items {
         let source = open(source?, "resource", scopes)?;
-        let resource = optional::<F, Resource>(source.head).and_then(mapping::resource);
-        sink.set_resource(resource, source.schema_url);
+        let head = optional::<F, Resource>(source.head);
+        sink.set_resource(head.and_then(|it| mapping::resource(it, source.schema_url)));
         for scope in source.items {
             let scope = open(scope?, "scope", items)?;
-            let head = optional::<F, InstrumentationScope>(scope.head).and_then(mapping::scope);
-            sink.set_scope(head, scope.schema_url);
+            let head = optional::<F, InstrumentationScope>(scope.head);
+            sink.set_scope(head.and_then(|it| mapping::scope(it, scope.schema_url)));
             for item in scope.items {
                 match message::<F, I>(item?) {
                     Ok(item) => item.records(&mut |record| sink.push(record)),

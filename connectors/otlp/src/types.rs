@@ -1,13 +1,53 @@
 //! The record types of OTLP: a record a span, a log record or a data point.
 //!
-//! They hold every field of OTLP's messages, with the names of OTLP; its documentation explains them.
-//! An enum is its number, and an id of 0 stands for none. A point in time is in nanoseconds since the
+//! They hold every field of OTLP's messages, under its name in OTLP, whose documentation explains it.
+//! An enum is its number, and an id of 0 stands for none. Points in time are in nanoseconds since the
 //! Unix epoch.
 
 use baler_common::record::{
     FieldType, FieldValue, Projection, ReadError, Record, Records, RowWriter, Shape, ValueRef,
 };
 use bytes::Bytes;
+use opentelemetry_proto::tonic::{common, logs, metrics, trace};
+
+use crate::error::Malformed;
+use crate::mapping::Otlp;
+
+/// Declares a record type with all fields of a message of OTLP, and the conversions between both. The
+/// fields after `beside` are not in the message; the caller of the conversion sets and reads them.
+macro_rules! record {
+    (
+        $(#[$attribute:meta])*
+        $name:ident($full_name:literal) = $message:path {
+            $($(#[$field_attribute:meta])* $field:ident: $type:ty,)*
+        }
+        $(beside { $($(#[$beside_attribute:meta])* $beside:ident: $beside_type:ty,)* })?
+    ) => {
+        $(#[$attribute])*
+        #[derive(Debug, Clone, Default, PartialEq, Record)]
+        #[record(name = $full_name)]
+        pub struct $name {
+            $($($(#[$beside_attribute])* pub $beside: $beside_type,)*)?
+            $($(#[$field_attribute])* pub $field: $type,)*
+        }
+
+        impl Otlp<$message> for $name {
+            fn from_otlp(message: $message) -> Result<Self, Malformed> {
+                Ok(Self {
+                    $($($beside: Default::default(),)*)?
+                    $($field: Otlp::from_otlp(message.$field)?,)*
+                })
+            }
+
+            fn into_otlp(self) -> Result<$message, Malformed> {
+                type Message = $message;
+                Ok(Message {
+                    $($field: self.$field.into_otlp()?,)*
+                })
+            }
+        }
+    };
+}
 
 /// Attributes: names with values, in the order of the sender.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -27,10 +67,6 @@ impl FieldValue for Attributes {
 
     fn read(value: ValueRef<'_>, projection: Option<&Projection>) -> Result<Self, ReadError> {
         FieldValue::read(value, projection).map(Self)
-    }
-
-    fn missing() -> Option<Self> {
-        Some(Self::default())
     }
 }
 
@@ -62,6 +98,26 @@ pub struct AnyValue {
     pub json: Option<String>,
 }
 
+/// A number: at most one of the fields is present.
+#[derive(Debug, Clone, Default, PartialEq, Record)]
+#[record(name = "otel.Number")]
+pub struct Number {
+    /// A whole number.
+    pub i64: Option<i64>,
+    /// Any other number.
+    pub f64: Option<f64>,
+}
+
+/// The halves of the id of a trace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Record)]
+#[record(name = "otel.TraceId")]
+pub struct TraceId {
+    /// The first half.
+    pub high: u64,
+    /// The second half.
+    pub low: u64,
+}
+
 /// The source of telemetry.
 #[derive(Debug, Clone, Default, PartialEq, Record)]
 #[record(name = "otel.Resource")]
@@ -76,19 +132,19 @@ pub struct Resource {
     pub schema_url: String,
 }
 
-/// An entity that attributes of a resource describe.
-#[derive(Debug, Clone, PartialEq, Record)]
-#[record(name = "otel.EntityRef")]
-pub struct EntityRef {
-    /// The schema of the names.
-    pub schema_url: String,
-    /// The type, such as `service`.
-    #[record(rename = "type")]
-    pub entity_type: String,
-    /// The names of the attributes that identify the entity.
-    pub id_keys: Vec<String>,
-    /// The names of the attributes that describe it.
-    pub description_keys: Vec<String>,
+record! {
+    /// An entity that attributes of a resource describe.
+    EntityRef("otel.EntityRef") = common::v1::EntityRef {
+        /// The schema of the names.
+        schema_url: String,
+        /// The type, such as `service`.
+        #[record(rename = "type")]
+        r#type: String,
+        /// The names of the attributes that identify the entity.
+        id_keys: Vec<String>,
+        /// The names of the attributes that describe it.
+        description_keys: Vec<String>,
+    }
 }
 
 /// The part of an application that made the telemetry.
@@ -107,164 +163,166 @@ pub struct Scope {
     pub schema_url: String,
 }
 
-/// An operation of a trace.
-#[derive(Debug, Clone, Default, PartialEq, Record)]
-#[record(name = "otel.Span")]
-pub struct Span {
-    /// The source.
-    pub resource: Resource,
-    /// The part of the source.
-    pub scope: Scope,
-    /// The first half of the trace's id.
-    pub trace_id_high: u64,
-    /// The second half of the trace's id.
-    pub trace_id_low: u64,
-    /// The id.
-    pub span_id: u64,
-    /// The id of the calling span.
-    pub parent_span_id: u64,
-    /// W3C's trace state.
-    pub trace_state: String,
-    /// W3C's trace flags, and whether the parent is remote.
-    pub flags: u32,
-    /// The name.
-    pub name: String,
-    /// `SpanKind`.
-    pub kind: i32,
-    /// The start.
-    #[record(unix_nanos)]
-    pub start_time: u64,
-    /// The end.
-    #[record(timestamp)]
-    pub end_time: u64,
-    /// The attributes.
-    pub attributes: Attributes,
-    /// Attributes that the sender dropped.
-    pub dropped_attributes_count: u32,
-    /// Events within the span.
-    pub events: Vec<SpanEvent>,
-    /// Events that the sender dropped.
-    pub dropped_events_count: u32,
-    /// Links to other spans.
-    pub links: Vec<SpanLink>,
-    /// Links that the sender dropped.
-    pub dropped_links_count: u32,
-    /// `StatusCode`.
-    pub status_code: i32,
-    /// The text of the status.
-    pub status_message: String,
+record! {
+    /// An operation of a trace.
+    Span("otel.Span") = trace::v1::Span {
+        /// The trace.
+        trace_id: TraceId,
+        /// The id.
+        span_id: u64,
+        /// W3C's trace state.
+        trace_state: String,
+        /// The calling span.
+        parent_span_id: u64,
+        /// W3C's trace flags, and whether the parent is remote.
+        flags: u32,
+        /// The name.
+        name: String,
+        /// `SpanKind`.
+        kind: i32,
+        /// The start.
+        #[record(unix_nanos)]
+        start_time_unix_nano: u64,
+        /// The end.
+        #[record(timestamp)]
+        end_time_unix_nano: u64,
+        /// The attributes.
+        attributes: Attributes,
+        /// Attributes that the sender dropped.
+        dropped_attributes_count: u32,
+        /// Events within the span.
+        events: Vec<SpanEvent>,
+        /// Events that the sender dropped.
+        dropped_events_count: u32,
+        /// Links to other spans.
+        links: Vec<SpanLink>,
+        /// Links that the sender dropped.
+        dropped_links_count: u32,
+        /// The status.
+        status: Option<Status>,
+    }
+    beside {
+        /// The source.
+        resource: Resource,
+        /// The part of the source.
+        scope: Scope,
+    }
 }
 
-/// An event within a span.
-#[derive(Debug, Clone, PartialEq, Record)]
-#[record(name = "otel.SpanEvent")]
-pub struct SpanEvent {
-    /// The time.
-    #[record(unix_nanos)]
-    pub time: u64,
-    /// The name.
-    pub name: String,
-    /// The attributes.
-    pub attributes: Attributes,
-    /// Attributes that the sender dropped.
-    pub dropped_attributes_count: u32,
+record! {
+    /// The status of a span.
+    Status("otel.Status") = trace::v1::Status {
+        /// A text for developers.
+        message: String,
+        /// `StatusCode`.
+        code: i32,
+    }
 }
 
-/// A link to another span.
-#[derive(Debug, Clone, PartialEq, Record)]
-#[record(name = "otel.SpanLink")]
-pub struct SpanLink {
-    /// The first half of the id of its trace.
-    pub trace_id_high: u64,
-    /// The second half of the id of its trace.
-    pub trace_id_low: u64,
-    /// Its id.
-    pub span_id: u64,
-    /// W3C's trace state.
-    pub trace_state: String,
-    /// The attributes.
-    pub attributes: Attributes,
-    /// Attributes that the sender dropped.
-    pub dropped_attributes_count: u32,
-    /// W3C's trace flags, and whether the span is remote.
-    pub flags: u32,
+record! {
+    /// An event within a span.
+    SpanEvent("otel.SpanEvent") = trace::v1::span::Event {
+        /// The time.
+        #[record(unix_nanos)]
+        time_unix_nano: u64,
+        /// The name.
+        name: String,
+        /// The attributes.
+        attributes: Attributes,
+        /// Attributes that the sender dropped.
+        dropped_attributes_count: u32,
+    }
 }
 
-/// A log record.
-#[derive(Debug, Clone, Default, PartialEq, Record)]
-#[record(name = "otel.Log")]
-pub struct Log {
-    /// The source.
-    pub resource: Resource,
-    /// The part of the source.
-    pub scope: Scope,
-    /// The time of the event; none if it is unknown.
-    #[record(timestamp)]
-    pub time: Option<u64>,
-    /// The time at which the event was observed.
-    #[record(unix_nanos)]
-    pub observed_time: u64,
-    /// `SeverityNumber`.
-    pub severity_number: i32,
-    /// The severity as the source names it.
-    pub severity_text: String,
-    /// The content.
-    pub body: Option<AnyValue>,
-    /// The attributes.
-    pub attributes: Attributes,
-    /// Attributes that the sender dropped.
-    pub dropped_attributes_count: u32,
-    /// W3C's trace flags.
-    pub flags: u32,
-    /// The first half of the trace's id.
-    pub trace_id_high: u64,
-    /// The second half of the trace's id.
-    pub trace_id_low: u64,
-    /// The span in which the event happened.
-    pub span_id: u64,
-    /// The type of the event.
-    pub event_name: String,
+record! {
+    /// A link to another span.
+    SpanLink("otel.SpanLink") = trace::v1::span::Link {
+        /// Its trace.
+        trace_id: TraceId,
+        /// Its id.
+        span_id: u64,
+        /// W3C's trace state.
+        trace_state: String,
+        /// The attributes.
+        attributes: Attributes,
+        /// Attributes that the sender dropped.
+        dropped_attributes_count: u32,
+        /// W3C's trace flags, and whether the span is remote.
+        flags: u32,
+    }
 }
 
-/// A measurement that is an example for a data point.
-#[derive(Debug, Clone, PartialEq, Record)]
-#[record(name = "otel.Exemplar")]
-pub struct Exemplar {
-    /// The attributes that the data point does not have.
-    pub filtered_attributes: Attributes,
-    /// The time.
-    #[record(unix_nanos)]
-    pub time: u64,
-    /// The value, if it is a whole number.
-    pub i64: Option<i64>,
-    /// The value, if it is any other number.
-    pub f64: Option<f64>,
-    /// The first half of the trace's id.
-    pub trace_id_high: u64,
-    /// The second half of the trace's id.
-    pub trace_id_low: u64,
-    /// The span in which it was measured.
-    pub span_id: u64,
+record! {
+    /// A log record.
+    Log("otel.Log") = logs::v1::LogRecord {
+        /// The time of the event; none if it is unknown.
+        #[record(timestamp)]
+        time_unix_nano: Option<u64>,
+        /// The time at which the event was observed.
+        #[record(unix_nanos)]
+        observed_time_unix_nano: u64,
+        /// `SeverityNumber`.
+        severity_number: i32,
+        /// The severity as the source names it.
+        severity_text: String,
+        /// The content.
+        body: Option<AnyValue>,
+        /// The attributes.
+        attributes: Attributes,
+        /// Attributes that the sender dropped.
+        dropped_attributes_count: u32,
+        /// W3C's trace flags.
+        flags: u32,
+        /// The trace.
+        trace_id: TraceId,
+        /// The span in which the event happened.
+        span_id: u64,
+        /// The type of the event.
+        event_name: String,
+    }
+    beside {
+        /// The source.
+        resource: Resource,
+        /// The part of the source.
+        scope: Scope,
+    }
 }
 
-/// The buckets of an exponential histogram on one side of zero.
-#[derive(Debug, Clone, PartialEq, Record)]
-#[record(name = "otel.Buckets")]
-pub struct Buckets {
-    /// The index of the first bucket.
-    pub offset: i32,
-    /// The counts of the buckets.
-    pub bucket_counts: Vec<u64>,
+record! {
+    /// A measurement that is an example for a data point.
+    Exemplar("otel.Exemplar") = metrics::v1::Exemplar {
+        /// The attributes that the data point does not have.
+        filtered_attributes: Attributes,
+        /// The time.
+        #[record(unix_nanos)]
+        time_unix_nano: u64,
+        /// The span in which it was measured.
+        span_id: u64,
+        /// The trace.
+        trace_id: TraceId,
+        /// The value.
+        value: Number,
+    }
 }
 
-/// A quantile of a summary.
-#[derive(Debug, Clone, PartialEq, Record)]
-#[record(name = "otel.Quantile")]
-pub struct Quantile {
-    /// The quantile, from 0 to 1.
-    pub quantile: f64,
-    /// Its value.
-    pub value: f64,
+record! {
+    /// The buckets of an exponential histogram on one side of zero.
+    Buckets("otel.Buckets") = metrics::v1::exponential_histogram_data_point::Buckets {
+        /// The index of the first bucket.
+        offset: i32,
+        /// The counts of the buckets.
+        bucket_counts: Vec<u64>,
+    }
+}
+
+record! {
+    /// A quantile of a summary.
+    Quantile("otel.Quantile") = metrics::v1::summary_data_point::ValueAtQuantile {
+        /// The quantile, from 0 to 1.
+        quantile: f64,
+        /// Its value.
+        value: f64,
+    }
 }
 
 /// The description of a metric, which all of its data points share.
@@ -281,44 +339,49 @@ pub struct Metric {
     pub metadata: Attributes,
 }
 
-/// Declares the type of a data point: the fields that all of them have, and its own.
+/// Declares the type of a data point: the fields of all data points, the fields of its message, and
+/// the fields of the message around it.
 macro_rules! data_point {
     (
         $(#[$attribute:meta])*
-        $name:ident($full_name:literal) { $($(#[$field_attribute:meta])* $field:ident: $type:ty,)* }
+        $name:ident($full_name:literal) = $message:path {
+            $($(#[$field_attribute:meta])* $field:ident: $type:ty,)*
+        }
+        $(beside { $($(#[$beside_attribute:meta])* $beside:ident: $beside_type:ty,)* })?
     ) => {
-        $(#[$attribute])*
-        #[derive(Debug, Clone, Default, PartialEq, Record)]
-        #[record(name = $full_name)]
-        pub struct $name {
-            /// The source.
-            pub resource: Resource,
-            /// The part of the source.
-            pub scope: Scope,
-            /// The metric.
-            pub metric: Metric,
-            /// The attributes.
-            pub attributes: Attributes,
-            /// The start of the measured time.
-            #[record(unix_nanos)]
-            pub start_time: u64,
-            /// The time of the value.
-            #[record(timestamp)]
-            pub time: u64,
-            /// `DataPointFlags`.
-            pub flags: u32,
-            $($(#[$field_attribute])* pub $field: $type,)*
+        record! {
+            $(#[$attribute])*
+            $name($full_name) = $message {
+                /// The attributes.
+                attributes: Attributes,
+                /// The start of the measured time.
+                #[record(unix_nanos)]
+                start_time_unix_nano: u64,
+                /// The time of the value.
+                #[record(timestamp)]
+                time_unix_nano: u64,
+                /// `DataPointFlags`.
+                flags: u32,
+                $($(#[$field_attribute])* $field: $type,)*
+            }
+            beside {
+                /// The source.
+                resource: Resource,
+                /// The part of the source.
+                scope: Scope,
+                /// The metric.
+                metric: Metric,
+                $($($(#[$beside_attribute])* $beside: $beside_type,)*)?
+            }
         }
     };
 }
 
 data_point! {
     /// A value at a time.
-    Gauge("otel.Gauge") {
-        /// The value, if it is a whole number.
-        i64: Option<i64>,
-        /// The value, if it is any other number.
-        f64: Option<f64>,
+    Gauge("otel.Gauge") = metrics::v1::NumberDataPoint {
+        /// The value.
+        value: Number,
         /// Examples.
         exemplars: Vec<Exemplar>,
     }
@@ -326,13 +389,13 @@ data_point! {
 
 data_point! {
     /// A sum over time.
-    Sum("otel.Sum") {
-        /// The value, if it is a whole number.
-        i64: Option<i64>,
-        /// The value, if it is any other number.
-        f64: Option<f64>,
+    Sum("otel.Sum") = metrics::v1::NumberDataPoint {
+        /// The value.
+        value: Number,
         /// Examples.
         exemplars: Vec<Exemplar>,
+    }
+    beside {
         /// `AggregationTemporality`.
         aggregation_temporality: i32,
         /// Whether it never falls.
@@ -342,7 +405,7 @@ data_point! {
 
 data_point! {
     /// A distribution over buckets with explicit bounds.
-    Histogram("otel.Histogram") {
+    Histogram("otel.Histogram") = metrics::v1::HistogramDataPoint {
         /// The number of values.
         count: u64,
         /// Their sum.
@@ -357,6 +420,8 @@ data_point! {
         min: Option<f64>,
         /// The largest value.
         max: Option<f64>,
+    }
+    beside {
         /// `AggregationTemporality`.
         aggregation_temporality: i32,
     }
@@ -364,7 +429,9 @@ data_point! {
 
 data_point! {
     /// A distribution over buckets of exponential width.
-    ExponentialHistogram("otel.ExponentialHistogram") {
+    ExponentialHistogram("otel.ExponentialHistogram")
+        = metrics::v1::ExponentialHistogramDataPoint
+    {
         /// The number of values.
         count: u64,
         /// Their sum.
@@ -385,6 +452,8 @@ data_point! {
         max: Option<f64>,
         /// The width of the bucket of zero.
         zero_threshold: f64,
+    }
+    beside {
         /// `AggregationTemporality`.
         aggregation_temporality: i32,
     }
@@ -392,7 +461,7 @@ data_point! {
 
 data_point! {
     /// Quantiles, as older systems report them.
-    Summary("otel.Summary") {
+    Summary("otel.Summary") = metrics::v1::SummaryDataPoint {
         /// The number of values.
         count: u64,
         /// Their sum.

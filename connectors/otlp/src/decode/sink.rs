@@ -56,16 +56,14 @@ impl Sink {
         }
     }
 
-    pub(super) fn set_resource(&mut self, resource: Result<Resource, Malformed>, url: String) {
+    pub(super) fn set_resource(&mut self, resource: Result<Resource, Malformed>) {
         self.bad_resource = resource.as_ref().err().copied();
         self.resource = resource.unwrap_or_default();
-        self.resource.schema_url = url;
     }
 
-    pub(super) fn set_scope(&mut self, scope: Result<Scope, Malformed>, url: String) {
+    pub(super) fn set_scope(&mut self, scope: Result<Scope, Malformed>) {
         self.bad_scope = scope.as_ref().err().copied();
         self.scope = scope.unwrap_or_default();
-        self.scope.schema_url = url;
     }
 
     /// Adds a record, which has no source yet.

@@ -5,6 +5,7 @@ use base64::prelude::BASE64_STANDARD;
 use opentelemetry_proto::tonic::common::v1::{self as otlp, any_value::Value};
 use serde_json::{Value as Json, json};
 
+use super::Otlp;
 use crate::error::Malformed;
 use crate::types::{AnyValue, Attributes, MapEntry};
 
@@ -12,31 +13,57 @@ use crate::types::{AnyValue, Attributes, MapEntry};
 /// of its parser, which is 128 levels of JSON.
 const MAX_DEPTH: usize = 32;
 
-pub(super) fn attributes(attributes: Vec<otlp::KeyValue>) -> Result<Attributes, Malformed> {
-    let entries = attributes.into_iter().map(|it| {
-        let value = it
-            .value
-            .map_or_else(|| Ok(AnyValue::default()), any_value)?;
-        Ok(MapEntry { key: it.key, value })
-    });
-    entries.collect::<Result<_, _>>().map(Attributes)
+impl Otlp<Vec<otlp::KeyValue>> for Attributes {
+    fn from_otlp(message: Vec<otlp::KeyValue>) -> Result<Self, Malformed> {
+        let entries = message.into_iter().map(|it| {
+            let value = AnyValue::from_otlp(it.value.unwrap_or(otlp::AnyValue { value: None }))?;
+            Ok(MapEntry { key: it.key, value })
+        });
+        entries.collect::<Result<_, _>>().map(Self)
+    }
+
+    fn into_otlp(self) -> Result<Vec<otlp::KeyValue>, Malformed> {
+        let entries = self.0.into_iter().map(|it| {
+            Ok(otlp::KeyValue {
+                key: it.key,
+                value: Some(it.value.into_otlp()?),
+                key_strindex: 0,
+            })
+        });
+        entries.collect()
+    }
 }
 
-pub(super) fn any_value(value: otlp::AnyValue) -> Result<AnyValue, Malformed> {
-    let mut any = AnyValue::default();
-    match value.value {
-        // The latter belongs to profiles: everywhere else it counts as absent.
-        None | Some(Value::StringValueStrindex(_)) => {}
-        Some(Value::BoolValue(value)) => any.bool = Some(value),
-        Some(Value::IntValue(value)) => any.i64 = Some(value),
-        Some(Value::DoubleValue(value)) => any.f64 = Some(value),
-        Some(Value::StringValue(value)) => any.string = Some(value),
-        Some(Value::BytesValue(value)) => any.bytes = Some(value.into()),
-        Some(value @ (Value::ArrayValue(_) | Value::KvlistValue(_))) => {
-            any.json = Some(json_of(&value, MAX_DEPTH)?.to_string());
+impl Otlp<otlp::AnyValue> for AnyValue {
+    fn from_otlp(message: otlp::AnyValue) -> Result<Self, Malformed> {
+        let mut any = Self::default();
+        match message.value {
+            // The latter belongs to profiles: everywhere else it counts as absent.
+            None | Some(Value::StringValueStrindex(_)) => {}
+            Some(Value::BoolValue(value)) => any.bool = Some(value),
+            Some(Value::IntValue(value)) => any.i64 = Some(value),
+            Some(Value::DoubleValue(value)) => any.f64 = Some(value),
+            Some(Value::StringValue(value)) => any.string = Some(value),
+            Some(Value::BytesValue(value)) => any.bytes = Some(value.into()),
+            Some(value @ (Value::ArrayValue(_) | Value::KvlistValue(_))) => {
+                any.json = Some(json_of(&value, MAX_DEPTH)?.to_string());
+            }
         }
+        Ok(any)
     }
-    Ok(any)
+
+    fn into_otlp(self) -> Result<otlp::AnyValue, Malformed> {
+        if let Some(text) = self.json {
+            let json = serde_json::from_str(&text).map_err(|_| Malformed::Value)?;
+            return of_json(&json).ok_or(Malformed::Value);
+        }
+        let value = self.bool.map(Value::BoolValue);
+        let value = value.or(self.i64.map(Value::IntValue));
+        let value = value.or(self.f64.map(Value::DoubleValue));
+        let value = value.or(self.string.map(Value::StringValue));
+        let value = value.or(self.bytes.map(|it| Value::BytesValue(it.into())));
+        Ok(otlp::AnyValue { value })
+    }
 }
 
 /// Returns OTLP's JSON of a value with at most this number of further levels.
@@ -70,33 +97,6 @@ fn json_of(value: &Value, levels: usize) -> Result<Json, Malformed> {
             json!({ "kvlistValue": { "values": values.collect::<Result<Vec<_>, Malformed>>()? } })
         }
         Value::StringValueStrindex(_) => json!({}),
-    })
-}
-
-pub(super) fn to_attributes(attributes: Attributes) -> Result<Vec<otlp::KeyValue>, Malformed> {
-    let entries = attributes.0.into_iter().map(|it| {
-        Ok(otlp::KeyValue {
-            key: it.key,
-            value: Some(to_any_value(it.value)?),
-            key_strindex: 0,
-        })
-    });
-    entries.collect()
-}
-
-pub(super) fn to_any_value(any: AnyValue) -> Result<otlp::AnyValue, Malformed> {
-    let json = any.json.map(|text| {
-        let json: Json = serde_json::from_str(&text).map_err(|_| Malformed::Value)?;
-        of_json(&json).ok_or(Malformed::Value)
-    });
-    let value = any.bool.map(Value::BoolValue);
-    let value = value.or_else(|| any.i64.map(Value::IntValue));
-    let value = value.or_else(|| any.f64.map(Value::DoubleValue));
-    let value = value.or_else(|| any.string.map(Value::StringValue));
-    let value = value.or_else(|| any.bytes.map(|it| Value::BytesValue(it.into())));
-    Ok(match json.transpose()? {
-        Some(json) if value.is_none() => json,
-        _ => otlp::AnyValue { value },
     })
 }
 

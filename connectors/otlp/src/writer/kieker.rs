@@ -10,7 +10,7 @@ use baler_common::transport::ChunkIdentity;
 use baler_connector_kieker::types::OperationExecutionRecord;
 
 use super::calls::{Calls, has_trace};
-use crate::types::{AnyValue, Attributes, MapEntry, Resource, Scope, Span};
+use crate::types::{AnyValue, Attributes, MapEntry, Resource, Scope, Span, TraceId};
 
 /// `SPAN_KIND_INTERNAL`.
 const INTERNAL: i32 = 1;
@@ -46,30 +46,26 @@ fn span(
     position: u64,
 ) -> Span {
     // Without a trace, each call is one of its own.
-    let trace_id_low = match has_trace(call) {
+    let low = match has_trace(call) {
         true => mix(call.trace_id.cast_unsigned()),
         false => mix(seed(identity).wrapping_add(position)),
     };
     let signature = &call.operation_signature;
     let name = signature.split('(').next().unwrap_or(signature);
     let name = name.rsplit(' ').next().unwrap_or(name);
-    let string = |key, value: &str| {
-        entry(
-            key,
-            AnyValue {
-                string: Some(value.into()),
-                ..AnyValue::default()
-            },
-        )
+    let string = |key: &str, value: &str| MapEntry {
+        key: key.into(),
+        value: AnyValue {
+            string: Some(value.into()),
+            ..AnyValue::default()
+        },
     };
-    let number = |key, value: i64| {
-        entry(
-            key,
-            AnyValue {
-                i64: Some(value),
-                ..AnyValue::default()
-            },
-        )
+    let number = |key: &str, value| MapEntry {
+        key: key.into(),
+        value: AnyValue {
+            i64: Some(value),
+            ..AnyValue::default()
+        },
     };
     let mut attributes = vec![
         string("code.function.name", name),
@@ -94,22 +90,16 @@ fn span(
             name: "kieker".into(),
             ..Scope::default()
         },
-        trace_id_high: mix(trace_id_low),
-        trace_id_low,
-        span_id: span_id(trace_id_low, call.eoi),
-        parent_span_id: caller.map_or(0, |eoi| span_id(trace_id_low, eoi)),
+        trace_id: TraceId { high: mix(low), low },
+        span_id: span_id(low, call.eoi),
+        parent_span_id: caller.map_or(0, |eoi| span_id(low, eoi)),
         name: name.into(),
         kind: INTERNAL,
-        start_time: u64::try_from(call.tin).unwrap_or(0),
-        end_time: u64::try_from(call.tout).unwrap_or(0),
+        start_time_unix_nano: u64::try_from(call.tin).unwrap_or(0),
+        end_time_unix_nano: u64::try_from(call.tout).unwrap_or(0),
         attributes: Attributes(attributes),
         ..Span::default()
     }
-}
-
-fn entry(key: &str, value: AnyValue) -> MapEntry {
-    let key = key.into();
-    MapEntry { key, value }
 }
 
 /// Returns the id of the call with this order index.

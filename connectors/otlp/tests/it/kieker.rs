@@ -64,7 +64,7 @@ fn calls_become_spans_with_their_callers() {
         })
         .collect();
     assert_eq!(parents, [Some(2), None, Some(5), Some(4), Some(5), None]);
-    let trace = |it: &Span| (it.trace_id_high, it.trace_id_low);
+    let trace = |it: &Span| it.trace_id;
     assert!(
         spans
             .iter()
@@ -72,7 +72,7 @@ fn calls_become_spans_with_their_callers() {
     );
     let span = &spans[0];
     assert_eq!(
-        (&*span.name, span.start_time, span.end_time),
+        (&*span.name, span.start_time_unix_nano, span.end_time_unix_nano),
         ("shop.Cart.add", 12, 13)
     );
     let attribute = |name: &str| span.attributes.0.iter().find(|it| it.key == name).cloned();
@@ -129,7 +129,7 @@ fn ids_are_the_same_in_other_chunks() {
     let ids = |spans: &[Span]| -> Vec<_> {
         spans
             .iter()
-            .map(|it| (it.trace_id_high, it.trace_id_low, it.span_id))
+            .map(|it| (it.trace_id.high, it.trace_id.low, it.span_id))
             .collect()
     };
     // Without its caller a call has no parent, and not a wrong one.
@@ -148,7 +148,7 @@ fn calls_without_a_trace_are_traces_of_their_own() {
     let (again, _) = spans(1, &calls);
     assert_eq!(first, again);
     let (other, _) = spans(2, &calls);
-    let ids = [&first[0], &first[1], &other[0], &other[1]].map(|it| it.trace_id_low);
+    let ids = [&first[0], &first[1], &other[0], &other[1]].map(|it| it.trace_id.low);
     let distinct: std::collections::HashSet<_> = ids.into_iter().collect();
     assert_eq!(distinct.len(), 4);
 }

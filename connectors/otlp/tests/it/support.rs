@@ -55,7 +55,7 @@ pub(crate) fn chunk_of<R: Record>(ticket: u64, records: &[R]) -> Chunk {
 
 pub(crate) fn log(text: &str) -> Log {
     Log {
-        time: Some(7),
+        time_unix_nano: Some(7),
         body: Some(AnyValue {
             string: Some(text.into()),
             ..AnyValue::default()

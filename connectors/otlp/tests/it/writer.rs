@@ -4,15 +4,23 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::time::Instant;
 
+use baler_common::record::Record;
 use baler_common::transport::{ChunkWriter as _, RetryClass};
-use baler_connector_kieker::types::{BeforeOperationEvent, KiekerMetadataRecord};
-use baler_connector_otlp::types::{Gauge, Log, Span};
+use baler_connector_otlp::types::{Gauge, Log, Number, Span, TraceId};
 use baler_connector_otlp::{Others, OtlpWriterConfig};
 use baler_connector_testkit::within_patience;
 
 use crate::support::{chunk, chunk_of, count, fate, http, log, open, receiver, soon};
 
 const PROTOBUF: &str = "Content-Type: application/x-protobuf\r\n";
+
+#[derive(Record)]
+#[record(name = "a.Other")]
+struct Other {}
+
+#[derive(Record)]
+#[record(name = "kieker.common.record.misc.KiekerMetadataRecord")]
+struct Metadata {}
 
 fn ok() -> Vec<u8> {
     http("200 OK", PROTOBUF, b"")
@@ -134,15 +142,15 @@ fn other_records_are_refused_or_skipped() {
     let mixed = |ticket| {
         chunk(ticket, |builder| {
             builder.push(&log("one")).unwrap();
-            builder.push(&BeforeOperationEvent::default()).unwrap();
-            builder.push(&KiekerMetadataRecord::default()).unwrap();
+            builder.push(&Other {}).unwrap();
+            builder.push(&Metadata {}).unwrap();
         })
     };
     let mut config = OtlpWriterConfig::file(&path);
     let mut writer = open(config.clone());
     let error = fate(&mut writer, mixed(1)).unwrap_err();
     assert!(
-        error.contains("BeforeOperationEvent has no form in OTLP"),
+        error.contains("a.Other has no form in OTLP"),
         "{error}"
     );
     assert_eq!(count(&writer.stats().counts, "refused_records"), 3);
@@ -175,9 +183,9 @@ fn files_have_a_line_for_each_request() {
     let path = folder.path().join("out.jsonl");
     let mut writer = open(OtlpWriterConfig::file(&path));
     let span = Span {
-        trace_id_low: 1,
+        trace_id: TraceId { high: 0, low: 1 },
         span_id: 2,
-        start_time: u64::MAX,
+        start_time_unix_nano: u64::MAX,
         ..Span::default()
     };
     let both = chunk(1, |builder| {
@@ -188,7 +196,10 @@ fn files_have_a_line_for_each_request() {
     assert_eq!(fate(&mut writer, chunk_of(2, &[log("two")])), Ok(()));
     assert_eq!(writer.stats().altered, 0);
     let infinite = Gauge {
-        f64: Some(f64::INFINITY),
+        value: Number {
+            i64: None,
+            f64: Some(f64::INFINITY),
+        },
         ..Gauge::default()
     };
     assert_eq!(fate(&mut writer, chunk_of(3, &[infinite])), Ok(()));
