@@ -65,9 +65,19 @@ impl Item for OtlpMetric {
             None => each(Err(Malformed::NoData)),
             Some(Data::Gauge(data)) => points!(data, Gauge {}),
             Some(Data::Sum(data)) => points!(data, Sum { aggregation_temporality is_monotonic }),
-            Some(Data::Histogram(data)) => points!(data, Histogram { aggregation_temporality }),
+            Some(Data::Histogram(data)) => points!(
+                data,
+                Histogram {
+                    aggregation_temporality
+                }
+            ),
             Some(Data::ExponentialHistogram(data)) => {
-                points!(data, ExponentialHistogram { aggregation_temporality });
+                points!(
+                    data,
+                    ExponentialHistogram {
+                        aggregation_temporality
+                    }
+                );
             }
             Some(Data::Summary(data)) => points!(data, Summary {}),
         }

@@ -179,9 +179,19 @@ fn add_point(mut record: Telemetry, list: &mut Vec<metrics::Metric>) -> Result<(
         Telemetry::Log(_) | Telemetry::Span(_) => return Ok(()),
         Telemetry::Gauge(it) => data!(it, Gauge {}),
         Telemetry::Sum(it) => data!(it, Sum { aggregation_temporality is_monotonic }),
-        Telemetry::Histogram(it) => data!(it, Histogram { aggregation_temporality }),
+        Telemetry::Histogram(it) => data!(
+            it,
+            Histogram {
+                aggregation_temporality
+            }
+        ),
         Telemetry::ExponentialHistogram(it) => {
-            data!(it, ExponentialHistogram { aggregation_temporality })
+            data!(
+                it,
+                ExponentialHistogram {
+                    aggregation_temporality
+                }
+            )
         }
         Telemetry::Summary(it) => data!(it, Summary {}),
     };
@@ -231,10 +241,22 @@ fn joined(
             joined!(last, data, Sum { aggregation_temporality is_monotonic })
         }
         (Some(Data::Histogram(last)), Data::Histogram(mut data)) => {
-            joined!(last, data, Histogram { aggregation_temporality })
+            joined!(
+                last,
+                data,
+                Histogram {
+                    aggregation_temporality
+                }
+            )
         }
         (Some(Data::ExponentialHistogram(last)), Data::ExponentialHistogram(mut data)) => {
-            joined!(last, data, ExponentialHistogram { aggregation_temporality })
+            joined!(
+                last,
+                data,
+                ExponentialHistogram {
+                    aggregation_temporality
+                }
+            )
         }
         (_, data) => Some(data),
     }

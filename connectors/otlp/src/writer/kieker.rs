@@ -90,7 +90,10 @@ fn span(
             name: "kieker".into(),
             ..Scope::default()
         },
-        trace_id: TraceId { high: mix(low), low },
+        trace_id: TraceId {
+            high: mix(low),
+            low,
+        },
         span_id: span_id(low, call.eoi),
         parent_span_id: caller.map_or(0, |eoi| span_id(low, eoi)),
         name: name.into(),

@@ -72,7 +72,11 @@ fn calls_become_spans_with_their_callers() {
     );
     let span = &spans[0];
     assert_eq!(
-        (&*span.name, span.start_time_unix_nano, span.end_time_unix_nano),
+        (
+            &*span.name,
+            span.start_time_unix_nano,
+            span.end_time_unix_nano
+        ),
         ("shop.Cart.add", 12, 13)
     );
     let attribute = |name: &str| span.attributes.0.iter().find(|it| it.key == name).cloned();

@@ -149,10 +149,7 @@ fn other_records_are_refused_or_skipped() {
     let mut config = OtlpWriterConfig::file(&path);
     let mut writer = open(config.clone());
     let error = fate(&mut writer, mixed(1)).unwrap_err();
-    assert!(
-        error.contains("a.Other has no form in OTLP"),
-        "{error}"
-    );
+    assert!(error.contains("a.Other has no form in OTLP"), "{error}");
     assert_eq!(count(&writer.stats().counts, "refused_records"), 3);
     assert_eq!(fs::read_to_string(&path).unwrap(), "");
     config.others = Others::Skip;
