@@ -473,10 +473,6 @@ data_point! {
 
 /// A record of any of these types.
 #[derive(Debug, Clone, PartialEq, Records)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a box for each record costs more than the move of a large one"
-)]
 pub enum Telemetry {
     /// A data point of an exponential histogram.
     ExponentialHistogram(ExponentialHistogram),

@@ -57,11 +57,14 @@ impl Otlp<otlp::AnyValue> for AnyValue {
             let json = serde_json::from_str(&text).map_err(|_| Malformed::Value)?;
             return of_json(&json).ok_or(Malformed::Value);
         }
-        let value = self.bool.map(Value::BoolValue);
-        let value = value.or(self.i64.map(Value::IntValue));
-        let value = value.or(self.f64.map(Value::DoubleValue));
-        let value = value.or(self.string.map(Value::StringValue));
-        let value = value.or(self.bytes.map(|it| Value::BytesValue(it.into())));
+        let values = [
+            self.bool.map(Value::BoolValue),
+            self.i64.map(Value::IntValue),
+            self.f64.map(Value::DoubleValue),
+            self.string.map(Value::StringValue),
+            self.bytes.map(|it| Value::BytesValue(it.into())),
+        ];
+        let value = values.into_iter().flatten().next();
         Ok(otlp::AnyValue { value })
     }
 }
