@@ -5,6 +5,7 @@
 //! The messages around the records are envelopes: they are taken apart here, and not by a library. So
 //! a malformed record costs only itself, and a small body cannot become a large tree of messages.
 
+mod item;
 mod json;
 mod protobuf;
 mod sink;
@@ -22,9 +23,9 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{BadRequest, Malformed};
 use crate::limits::MAX_RECORD_BYTES;
-use crate::mapping::{self, Item};
 use crate::protocol::Signal;
 
+use item::Item;
 pub(crate) use json::Json;
 pub(crate) use protobuf::Protobuf;
 pub(crate) use sink::{Rejected, Sink};
@@ -92,15 +93,26 @@ fn decode_items<F: Form, I: Item>(
     let open = |bytes, head, items| F::open(bytes, Names { head, items });
     for source in open(body, "", sources)?.items {
         let source = open(source?, "resource", scopes)?;
+        let bytes = source.head.map_or(0, <[u8]>::len);
         let head = optional::<F, Resource>(source.head);
-        sink.set_resource(head.and_then(|it| mapping::resource(it, source.schema_url)));
+        sink.set_resource(
+            bytes,
+            head.and_then(|it| item::resource(it, source.schema_url)),
+        );
         for scope in source.items {
             let scope = open(scope?, "scope", items)?;
+            let bytes = scope.head.map_or(0, <[u8]>::len);
             let head = optional::<F, InstrumentationScope>(scope.head);
-            sink.set_scope(head.and_then(|it| mapping::scope(it, scope.schema_url)));
+            sink.set_scope(bytes, head.and_then(|it| item::scope(it, scope.schema_url)));
             for item in scope.items {
-                match message::<F, I>(item?) {
-                    Ok(item) => item.records(&mut |record| sink.push(record)),
+                let item = item?;
+                sink.charge(item.len());
+                let message = match sink.has_room() {
+                    true => message::<F, I>(item),
+                    false => Err(Malformed::Amount),
+                };
+                match message {
+                    Ok(message) => message.add_to(sink),
                     Err(malformed) => sink.push(Err(malformed)),
                 }
             }

@@ -8,6 +8,9 @@ use crate::limits::MAX_RECORD_BYTES;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {
+    /// The request has more records, with their sources, than a reader converts for one request.
+    #[error("the request has too many records, or too large sources")]
+    Amount,
     /// Arrays and lists are nested too deeply.
     #[error("an attribute is nested deeper than 32 levels")]
     Depth,
@@ -32,6 +35,7 @@ impl Malformed {
     /// The name of the count of such records.
     pub(crate) const fn name(self) -> &'static str {
         match self {
+            Self::Amount => "rejected_too_many",
             Self::Depth => "rejected_too_deep",
             Self::Id => "rejected_bad_id",
             Self::Message => "rejected_not_a_message",

@@ -1,6 +1,5 @@
 //! OTLP's messages to records and back.
 
-mod item;
 mod request;
 mod value;
 
@@ -16,7 +15,6 @@ use crate::types::{
     Summary, Telemetry, TraceId,
 };
 
-pub(crate) use item::{Item, resource, scope};
 pub(crate) use request::Request;
 
 /// A part of a record that is a part `M` of a message of OTLP.

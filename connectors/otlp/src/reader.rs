@@ -25,7 +25,7 @@ use state::{Event, Pending, ReaderState};
 
 /// Listens, and makes chunks of the requests of senders of OTLP, by gRPC and by HTTP.
 ///
-/// One thread serves all connections. A request is answered after all of its chunks are settled.
+/// One thread serves all connections, and another decodes. A request is answered after all of its chunks are settled.
 #[derive(Debug)]
 pub struct OtlpReader {
     endpoint: Box<str>,
@@ -69,7 +69,11 @@ impl OtlpReader {
         let serving = Arc::clone(&state);
         let thread = thread::Builder::new()
             .name("baler-otlp-serve".into())
-            .spawn(move || runtime.block_on(server::listen(listener, config, serving, stopped)))
+            .spawn(move || {
+                runtime.block_on(server::listen(listener, config, serving, stopped));
+                // Do not wait for a request that is decoded in vain.
+                runtime.shutdown_background();
+            })
             .map_err(fail)?;
         Ok(Self {
             endpoint,

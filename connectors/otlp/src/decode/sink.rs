@@ -14,6 +14,14 @@ use crate::types::{Resource, Scope, Telemetry};
 const FULL_RECORDS: usize = 8_192;
 const FULL_BYTES: usize = 4 << 20;
 
+/// The most work for one request, in bytes that are converted, and what a record costs beside its
+/// bytes. A source counts again for each of its records. Of hostile bytes, this takes some seconds.
+const MAX_WORK: usize = 256 << 20;
+const RECORD_WORK: usize = 256;
+
+/// The most bytes in the chunks of one request.
+const MAX_CHUNKS_BYTES: usize = 256 << 20;
+
 /// The records that were not taken, by reason.
 pub(crate) type Rejected = BTreeMap<Malformed, u64>;
 
@@ -32,6 +40,12 @@ pub(crate) struct Sink {
     /// Why the records of the present resource or scope are not taken, if they are not.
     bad_resource: Option<Malformed>,
     bad_scope: Option<Malformed>,
+    /// The bytes of the present resource, scope and metric.
+    resource_bytes: usize,
+    scope_bytes: usize,
+    metric_bytes: usize,
+    work: usize,
+    chunks_bytes: usize,
     batch: BatchBuilder,
     serializer: NativeSerializer,
     /// The identity of the next chunk.
@@ -48,6 +62,11 @@ impl Sink {
             scope: Scope::default(),
             bad_resource: None,
             bad_scope: None,
+            resource_bytes: 0,
+            scope_bytes: 0,
+            metric_bytes: 0,
+            work: 0,
+            chunks_bytes: 0,
             batch: BatchBuilder::new(),
             serializer: NativeSerializer::default(),
             next,
@@ -56,21 +75,45 @@ impl Sink {
         }
     }
 
-    pub(super) fn set_resource(&mut self, resource: Result<Resource, Malformed>) {
+    /// Sets the source of the records that follow, and the length of its message.
+    pub(super) fn set_resource(&mut self, bytes: usize, resource: Result<Resource, Malformed>) {
+        self.resource_bytes = bytes;
         self.bad_resource = resource.as_ref().err().copied();
         self.resource = resource.unwrap_or_default();
     }
 
-    pub(super) fn set_scope(&mut self, scope: Result<Scope, Malformed>) {
+    /// Sets the scope of the records that follow, and the length of its message.
+    pub(super) fn set_scope(&mut self, bytes: usize, scope: Result<Scope, Malformed>) {
+        self.scope_bytes = bytes;
         self.bad_scope = scope.as_ref().err().copied();
         self.scope = scope.unwrap_or_default();
+    }
+
+    /// Sets the length of the part of a metric that its data points share.
+    pub(super) fn set_metric_bytes(&mut self, bytes: usize) {
+        self.metric_bytes = bytes;
+    }
+
+    /// Counts work.
+    pub(super) fn charge(&mut self, bytes: usize) {
+        self.work += bytes;
+    }
+
+    /// Whether the request may have more records.
+    pub(super) fn has_room(&self) -> bool {
+        self.work <= MAX_WORK && self.chunks_bytes <= MAX_CHUNKS_BYTES
     }
 
     /// Adds a record, which has no source yet.
     pub(super) fn push(&mut self, record: Result<Telemetry, Malformed>) {
         let bad_source = self.bad_resource.or(self.bad_scope);
         match bad_source.map_or(record, Err) {
-            Ok(record) => self.add(record),
+            Ok(_) if !self.has_room() => self.reject(Malformed::Amount, 1),
+            Ok(record) => {
+                let shared = self.resource_bytes + self.scope_bytes + self.metric_bytes;
+                self.charge(shared + RECORD_WORK);
+                self.add(record);
+            }
             Err(malformed) => self.reject(malformed, 1),
         }
     }
@@ -121,6 +164,7 @@ impl Sink {
                     identity: self.next,
                 };
                 self.next.sequence += 1;
+                self.chunks_bytes += bytes.len();
                 self.chunks.push(RequestChunk { meta, bytes });
             }
             // Small records cannot become such a large chunk.

@@ -238,3 +238,22 @@ fn a_large_request_becomes_several_chunks() {
     let sequences: Vec<_> = chunks.iter().map(|it| it.ticket).collect();
     assert_eq!(sequences, [0, 1, 2]);
 }
+
+#[test]
+fn a_request_cannot_multiply_its_source() {
+    // Each of a million records would have the 300,000 attributes of the resource.
+    let attributes = [0x0a_u8, 0x00].repeat(300_000);
+    let logs = [0x12_u8, 0x00].repeat(1_000_000);
+    let body = field(1, &[field(1, &attributes), field(2, &logs)].concat());
+    let (records, rejected) = outcome::<Protobuf>(Signal::Logs, &body);
+    assert!((1..10_000).contains(&records), "{records} records");
+    let left = 1_000_000 - u64::from(records);
+    assert_eq!(rejected, [(Malformed::Amount, left)]);
+    // A million data points share a long description.
+    let points = field(5, &[0x0a_u8, 0x00].repeat(1_000_000));
+    let metric = [field(2, &[b'x'; 1 << 20]), points].concat();
+    let (records, rejected) = outcome::<Protobuf>(Signal::Metrics, &request(&[&metric]));
+    assert!((1..10_000).contains(&records), "{records} data points");
+    let left = 1_000_000 - u64::from(records);
+    assert_eq!(rejected, [(Malformed::Amount, left)]);
+}

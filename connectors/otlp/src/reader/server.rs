@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{self, JoinSet};
 use tokio::time;
 
 use super::answer::{Body, Style, refused, taken};
@@ -126,7 +126,7 @@ async fn serve(
 
 async fn answer(
     request: Request<Incoming>,
-    state: &ReaderState,
+    state: &Arc<ReaderState>,
 ) -> Result<Response<Body>, Infallible> {
     let style = Style::of(request.headers());
     let path = request.uri().path();
@@ -153,7 +153,7 @@ async fn take(
     request: Request<Incoming>,
     style: Style,
     signal: Signal,
-    state: &ReaderState,
+    state: &Arc<ReaderState>,
 ) -> Result<Rejected, BadRequest> {
     if request.method() != Method::POST {
         return Err(BadRequest::Method);
@@ -185,12 +185,19 @@ async fn take(
             compression = Compression::None;
         }
     }
-    let body = compression.decompress(body, MAX_BODY_BYTES, &mut memory)?;
-    let (rejected, settled) = match style {
-        Style::Json => state.take::<Json>(signal, &body, memory),
-        Style::Grpc | Style::Protobuf => state.take::<Protobuf>(signal, &body, memory),
-    }?;
-    drop(body);
+    // One request is decoded at a time, and the others go on.
+    let turn = state.decoder.acquire().await;
+    let decoding = Arc::clone(state);
+    let taken = task::spawn_blocking(move || {
+        let body = compression.decompress(body, MAX_BODY_BYTES, &mut memory)?;
+        match style {
+            Style::Json => decoding.take::<Json>(signal, &body, memory),
+            Style::Grpc | Style::Protobuf => decoding.take::<Protobuf>(signal, &body, memory),
+        }
+    });
+    // After a panic, nothing of the request was taken.
+    let (rejected, settled) = taken.await.map_err(|_| BadRequest::Closing)??;
+    drop(turn);
     if let Some(settled) = settled {
         settled.await.map_err(|_| BadRequest::Closing)?;
     }

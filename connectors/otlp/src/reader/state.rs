@@ -79,6 +79,8 @@ pub(super) struct ReaderState {
     pub(super) budget: Arc<Budget>,
     /// The requests that may still come before others are answered.
     pub(super) requests: Semaphore,
+    /// Decodes one request at a time.
+    pub(super) decoder: Semaphore,
     pub(super) is_closing: AtomicBool,
     /// The identity of the next chunk.
     next: Mutex<ChunkIdentity>,
@@ -96,6 +98,7 @@ impl ReaderState {
         Self {
             budget: Budget::new(config.memory_bytes.get()),
             requests: Semaphore::new(max_requests),
+            decoder: Semaphore::new(1),
             is_closing: AtomicBool::new(false),
             next: Mutex::new(next),
             counts: Mutex::default(),

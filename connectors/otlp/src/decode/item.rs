@@ -8,34 +8,42 @@ use opentelemetry_proto::tonic::trace::v1::Span as OtlpSpan;
 use prost::Message;
 use serde::de::DeserializeOwned;
 
-use super::Otlp;
+use super::sink::Sink;
 use crate::error::Malformed;
+use crate::mapping::Otlp;
 use crate::types::{self, Log, Metric, Resource, Scope, Span, Telemetry, TraceId};
 
 /// A message that becomes a record, or several.
-pub(crate) trait Item: Message + Default + DeserializeOwned {
-    /// Passes on the records, without their source.
-    fn records(self, each: &mut dyn FnMut(Result<Telemetry, Malformed>));
+pub(super) trait Item: Message + Default + DeserializeOwned {
+    /// Adds the records to a sink.
+    fn add_to(self, sink: &mut Sink);
 }
 
 impl Item for OtlpSpan {
-    fn records(self, each: &mut dyn FnMut(Result<Telemetry, Malformed>)) {
+    fn add_to(self, sink: &mut Sink) {
         let span = Span::from_otlp(self).and_then(|it| {
             let has_ids = it.trace_id != TraceId::default() && it.span_id != 0;
             has_ids.then_some(it).ok_or(Malformed::Id)
         });
-        each(span.map(Telemetry::Span));
+        sink.push(span.map(Telemetry::Span));
     }
 }
 
 impl Item for LogRecord {
-    fn records(self, each: &mut dyn FnMut(Result<Telemetry, Malformed>)) {
-        each(Log::from_otlp(self).map(Telemetry::Log));
+    fn add_to(self, sink: &mut Sink) {
+        sink.push(Log::from_otlp(self).map(Telemetry::Log));
     }
 }
 
 impl Item for OtlpMetric {
-    fn records(self, each: &mut dyn FnMut(Result<Telemetry, Malformed>)) {
+    fn add_to(self, sink: &mut Sink) {
+        let metadata = self
+            .metadata
+            .iter()
+            .map(Message::encoded_len)
+            .sum::<usize>();
+        let texts = self.name.len() + self.description.len() + self.unit.len();
+        sink.set_metric_bytes(metadata + texts);
         let metric = Otlp::from_otlp(self.metadata).map(|metadata| Metric {
             name: self.name,
             description: self.description,
@@ -46,9 +54,13 @@ impl Item for OtlpMetric {
         macro_rules! points {
             ($data:ident, $type:ident { $($field:ident)* }) => {{
                 if $data.data_points.is_empty() {
-                    each(Err(Malformed::NoData));
+                    sink.push(Err(Malformed::NoData));
                 }
                 for point in $data.data_points {
+                    if !sink.has_room() {
+                        sink.push(Err(Malformed::Amount));
+                        continue;
+                    }
                     let point = types::$type::from_otlp(point);
                     let record = metric.clone().and_then(|metric| {
                         Ok(Telemetry::$type(types::$type {
@@ -57,12 +69,12 @@ impl Item for OtlpMetric {
                             ..point?
                         }))
                     });
-                    each(record);
+                    sink.push(record);
                 }
             }};
         }
         match self.data {
-            None => each(Err(Malformed::NoData)),
+            None => sink.push(Err(Malformed::NoData)),
             Some(Data::Gauge(data)) => points!(data, Gauge {}),
             Some(Data::Sum(data)) => points!(data, Sum { aggregation_temporality is_monotonic }),
             Some(Data::Histogram(data)) => points!(
@@ -81,11 +93,12 @@ impl Item for OtlpMetric {
             }
             Some(Data::Summary(data)) => points!(data, Summary {}),
         }
+        sink.set_metric_bytes(0);
     }
 }
 
 /// Returns the source of records, whose schema is in the message around it.
-pub(crate) fn resource(resource: OtlpResource, schema_url: String) -> Result<Resource, Malformed> {
+pub(super) fn resource(resource: OtlpResource, schema_url: String) -> Result<Resource, Malformed> {
     Ok(Resource {
         attributes: Otlp::from_otlp(resource.attributes)?,
         dropped_attributes_count: resource.dropped_attributes_count,
@@ -95,7 +108,7 @@ pub(crate) fn resource(resource: OtlpResource, schema_url: String) -> Result<Res
 }
 
 /// Returns the part of a source, whose schema is in the message around it.
-pub(crate) fn scope(scope: InstrumentationScope, schema_url: String) -> Result<Scope, Malformed> {
+pub(super) fn scope(scope: InstrumentationScope, schema_url: String) -> Result<Scope, Malformed> {
     Ok(Scope {
         name: scope.name,
         version: scope.version,
