@@ -45,6 +45,7 @@ pub(crate) struct Sink {
     scope_bytes: usize,
     metric_bytes: usize,
     work: usize,
+    pub(super) max_work: usize,
     chunks_bytes: usize,
     batch: BatchBuilder,
     serializer: NativeSerializer,
@@ -66,6 +67,7 @@ impl Sink {
             scope_bytes: 0,
             metric_bytes: 0,
             work: 0,
+            max_work: MAX_WORK,
             chunks_bytes: 0,
             batch: BatchBuilder::new(),
             serializer: NativeSerializer::default(),
@@ -101,7 +103,7 @@ impl Sink {
 
     /// Whether the request may have more records.
     pub(super) fn has_room(&self) -> bool {
-        self.work <= MAX_WORK && self.chunks_bytes <= MAX_CHUNKS_BYTES
+        self.work <= self.max_work && self.chunks_bytes <= MAX_CHUNKS_BYTES
     }
 
     /// Adds a record, which has no source yet.
