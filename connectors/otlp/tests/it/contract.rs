@@ -12,7 +12,7 @@ use baler_common::transport::{
 };
 use baler_connector_otlp::types::{AnyValue, Log};
 use baler_connector_otlp::{OtlpReader, OtlpReaderConfig, OtlpWriter, OtlpWriterConfig};
-use baler_connector_testkit::TestMedium;
+use baler_connector_testkit::{PATIENCE, TestMedium};
 use baler_connector_testkit::faults::TcpProxy;
 
 use crate::support::{chunk_of, decoded};
@@ -39,6 +39,8 @@ impl<const GRPC: bool> TestMedium for Otlp<GRPC> {
         // Room for three of the largest chunks, and for what is around them.
         config.window.bytes = non_zero!(65_000);
         config.max_requests = non_zero!(32);
+        // A busy machine may take its time, and the contract counts breaks.
+        config.timeout = PATIENCE;
         let writer = OtlpWriter::new(config);
         let mut capability = writer.capability().clone();
         capability.max_chunk_bytes = non_zero!(20_000);
