@@ -12,8 +12,8 @@ use baler_common::transport::{
 };
 use baler_connector_otlp::types::{AnyValue, Log};
 use baler_connector_otlp::{OtlpReader, OtlpReaderConfig, OtlpWriter, OtlpWriterConfig};
-use baler_connector_testkit::{PATIENCE, TestMedium};
 use baler_connector_testkit::faults::TcpProxy;
+use baler_connector_testkit::{PATIENCE, TestMedium};
 
 use crate::support::{chunk_of, decoded};
 
