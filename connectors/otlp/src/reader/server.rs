@@ -136,6 +136,7 @@ async fn answer(
     });
     let answered = match (style, signal) {
         (_, None) => Err(BadRequest::Path),
+        _ if request.method() != Method::POST => Err(BadRequest::Method),
         (None, _) => Err(BadRequest::ContentType),
         (Some(style), Some(signal)) => {
             let rejected = take(request, style, signal, state).await;
@@ -155,9 +156,6 @@ async fn take(
     signal: Signal,
     state: &Arc<ReaderState>,
 ) -> Result<Rejected, BadRequest> {
-    if request.method() != Method::POST {
-        return Err(BadRequest::Method);
-    }
     if state.is_closing.load(Ordering::Acquire) {
         return Err(BadRequest::Closing);
     }

@@ -1,6 +1,7 @@
 //! Requests to a reader.
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::num::NonZeroUsize;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -144,6 +145,10 @@ fn bad_requests_are_refused_and_counted() {
             (count(&reader.stats().counts, name) == before + 1).then_some(())
         });
     }
+    let mut get = TcpStream::connect(address).unwrap();
+    get.write_all(b"GET /v1/logs HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    assert_eq!(answer(get).status, 405);
     let empty = answer(send(address, "/v1/metrics", JSON, b"{}"));
     assert_eq!((empty.status, &*empty.text()), (200, "{}"));
 }
@@ -194,8 +199,7 @@ fn a_sender_that_is_killed_costs_nothing_else() {
     // One within its body, one before its answer.
     let head = format!("{JSON}\r\nX: y");
     drop(send(address, "/v1/logs", &head, &ONE[..5]));
-    let stream = std::net::TcpStream::connect(address).unwrap();
-    use std::io::Write as _;
+    let stream = TcpStream::connect(address).unwrap();
     (&stream).write_all(b"POST /v1/logs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{").unwrap();
     drop(stream);
     let killed = within_patience("there is room for a request", || {
