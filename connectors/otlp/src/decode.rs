@@ -5,7 +5,6 @@
 //! The messages around the records are envelopes: they are taken apart here, and not by a library. So
 //! a malformed record costs only itself, and a small body cannot become a large tree of messages.
 
-mod item;
 mod json;
 mod protobuf;
 mod sink;
@@ -23,9 +22,10 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{BadRequest, Malformed};
 use crate::limits::MAX_RECORD_BYTES;
+use crate::mapping::{Item, Otlp};
 use crate::protocol::Signal;
+use crate::types;
 
-use item::Item;
 pub(crate) use json::Json;
 pub(crate) use protobuf::Protobuf;
 pub(crate) use sink::{Rejected, Sink};
@@ -69,41 +69,28 @@ pub(crate) fn decode<F: Form>(
     sink: &mut Sink,
 ) -> Result<(), BadRequest> {
     match signal {
-        Signal::Logs => {
-            let names = ["resourceLogs", "scopeLogs", "logRecords"];
-            decode_items::<F, LogRecord>(names, body, sink)
-        }
-        Signal::Metrics => {
-            let names = ["resourceMetrics", "scopeMetrics", "metrics"];
-            decode_items::<F, Metric>(names, body, sink)
-        }
-        Signal::Traces => {
-            let names = ["resourceSpans", "scopeSpans", "spans"];
-            decode_items::<F, Span>(names, body, sink)
-        }
+        Signal::Logs => decode_items::<F, LogRecord>(body, sink),
+        Signal::Metrics => decode_items::<F, Metric>(body, sink),
+        Signal::Traces => decode_items::<F, Span>(body, sink),
     }
 }
 
-fn decode_items<F: Form, I: Item>(
-    names: [&'static str; 3],
-    body: &[u8],
-    sink: &mut Sink,
-) -> Result<(), BadRequest> {
-    let [sources, scopes, items] = names;
+fn decode_items<F: Form, I: Item>(body: &[u8], sink: &mut Sink) -> Result<(), BadRequest> {
+    let [sources, scopes, items] = I::NAMES;
     let open = |bytes, head, items| F::open(bytes, Names { head, items });
     for source in open(body, "", sources)?.items {
         let source = open(source?, "resource", scopes)?;
-        let bytes = source.head.map_or(0, <[u8]>::len);
-        let head = optional::<F, Resource>(source.head);
+        let (bytes, resource) = head::<F, Resource, _>(source.head);
+        let schema_url = source.schema_url;
         sink.set_resource(
             bytes,
-            head.and_then(|it| item::resource(it, source.schema_url)),
+            resource.map(|it| types::Resource { schema_url, ..it }),
         );
         for scope in source.items {
             let scope = open(scope?, "scope", items)?;
-            let bytes = scope.head.map_or(0, <[u8]>::len);
-            let head = optional::<F, InstrumentationScope>(scope.head);
-            sink.set_scope(bytes, head.and_then(|it| item::scope(it, scope.schema_url)));
+            let (bytes, head) = head::<F, InstrumentationScope, _>(scope.head);
+            let schema_url = scope.schema_url;
+            sink.set_scope(bytes, head.map(|it| types::Scope { schema_url, ..it }));
             for item in scope.items {
                 let item = item?;
                 sink.charge(item.len());
@@ -121,10 +108,12 @@ fn decode_items<F: Form, I: Item>(
     Ok(())
 }
 
-fn optional<F: Form, M: Message + Default + DeserializeOwned>(
+/// Returns the length of a resource or scope, and the part of a record that it becomes.
+fn head<F: Form, M: Message + Default + DeserializeOwned, R: Otlp<M>>(
     bytes: Option<&[u8]>,
-) -> Result<M, Malformed> {
-    bytes.map_or_else(|| Ok(M::default()), message::<F, M>)
+) -> (usize, Result<R, Malformed>) {
+    let head = bytes.map_or_else(|| Ok(M::default()), message::<F, M>);
+    (bytes.map_or(0, <[u8]>::len), head.and_then(R::from_otlp))
 }
 
 fn message<F: Form, M: Message + Default + DeserializeOwned>(bytes: &[u8]) -> Result<M, Malformed> {

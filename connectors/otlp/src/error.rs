@@ -101,11 +101,6 @@ impl BadRequest {
         }
     }
 
-    /// Whether the same request may succeed later.
-    pub(crate) const fn is_retryable(self) -> bool {
-        matches!(self, Self::Closing | Self::Overloaded | Self::Slow)
-    }
-
     /// The status of HTTP.
     pub(crate) const fn http(self) -> u16 {
         match self {
@@ -119,17 +114,22 @@ impl BadRequest {
         }
     }
 
+    /// Whether the same request may succeed later.
+    pub(crate) const fn is_retryable(self) -> bool {
+        matches!(self.http(), 429 | 503)
+    }
+
     /// The status of gRPC.
     pub(crate) const fn grpc(self) -> i32 {
-        match self {
+        match self.http() {
             // INVALID_ARGUMENT
-            Self::Compressed | Self::Message => 3,
+            400 => 3,
             // RESOURCE_EXHAUSTED, which is final without a time to wait.
-            Self::Size => 8,
-            // UNIMPLEMENTED
-            Self::Compression | Self::ContentType | Self::Method | Self::Path => 12,
+            413 => 8,
             // UNAVAILABLE
-            Self::Closing | Self::Overloaded | Self::Slow => 14,
+            429 | 503 => 14,
+            // UNIMPLEMENTED
+            _ => 12,
         }
     }
 }

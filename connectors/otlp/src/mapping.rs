@@ -1,21 +1,21 @@
 //! OTLP's messages to records and back.
 
+mod item;
 mod request;
 mod value;
 
 #[cfg(test)]
 mod tests;
 
+use baler_common::record::AnyValue;
 use opentelemetry_proto::tonic::metrics::v1::{exemplar, number_data_point};
 
 use crate::error::Malformed;
 use crate::protocol::Signal;
-use crate::types::{
-    Exemplar, ExponentialHistogram, Gauge, Histogram, Log, Number, Resource, Scope, Span, Sum,
-    Summary, Telemetry, TraceId,
-};
+use crate::types::{Exemplar, Number, Resource, Scope, Telemetry, TraceId};
 
-pub(crate) use request::Request;
+pub(crate) use item::Item;
+pub(crate) use request::{Encoding, request};
 
 /// A part of a record that is a part `M` of a message of OTLP.
 pub(crate) trait Otlp<M>: Sized {
@@ -137,6 +137,22 @@ macro_rules! number {
 
 number!(exemplar::Value number_data_point::Value);
 
+/// Does the same with a record of any type.
+macro_rules! each {
+    ($telemetry:expr, $record:ident => $result:expr) => {
+        match $telemetry {
+            $crate::types::Telemetry::ExponentialHistogram($record) => $result,
+            $crate::types::Telemetry::Gauge($record) => $result,
+            $crate::types::Telemetry::Histogram($record) => $result,
+            $crate::types::Telemetry::Log($record) => $result,
+            $crate::types::Telemetry::Span($record) => $result,
+            $crate::types::Telemetry::Sum($record) => $result,
+            $crate::types::Telemetry::Summary($record) => $result,
+        }
+    };
+}
+pub(crate) use each;
+
 impl Telemetry {
     /// Returns the kind of the record.
     pub(crate) const fn signal(&self) -> Signal {
@@ -150,40 +166,35 @@ impl Telemetry {
     /// Returns the number of its numbers that OTLP's JSON does not keep: those that are not finite,
     /// outside of arrays and quantiles.
     pub(crate) fn not_finite(&self) -> u64 {
-        let (attributes, exemplars, numbers): (_, &[Exemplar], Vec<Option<f64>>) = match self {
-            Self::Gauge(it) => (&it.attributes, &it.exemplars, vec![it.value.f64]),
-            Self::Sum(it) => (&it.attributes, &it.exemplars, vec![it.value.f64]),
+        let number = |value: &AnyValue<'_>| match value {
+            AnyValue::F64(number) => Some(*number),
+            _ => None,
+        };
+        let (exemplars, numbers): (&[Exemplar], Vec<_>) = match self {
+            Self::Gauge(it) => (&it.exemplars, vec![it.value.f64]),
+            Self::Sum(it) => (&it.exemplars, vec![it.value.f64]),
             Self::Histogram(it) => {
                 let bounds = it.explicit_bounds.iter().copied().map(Some);
                 let numbers = [it.sum, it.min, it.max].into_iter().chain(bounds);
-                (&it.attributes, &it.exemplars, numbers.collect())
+                (&it.exemplars, numbers.collect())
             }
             Self::ExponentialHistogram(it) => {
                 let numbers = vec![it.sum, it.min, it.max, Some(it.zero_threshold)];
-                (&it.attributes, &it.exemplars, numbers)
+                (&it.exemplars, numbers)
             }
-            Self::Log(it) => {
-                let body = it.body.as_ref().and_then(|it| it.f64);
-                (&it.attributes, &[], vec![body])
-            }
-            Self::Span(it) => (&it.attributes, &[], Vec::new()),
-            Self::Summary(it) => (&it.attributes, &[], vec![Some(it.sum)]),
+            Self::Log(it) => (&[], it.body.iter().map(number).collect()),
+            Self::Span(_) => (&[], Vec::new()),
+            Self::Summary(it) => (&[], vec![Some(it.sum)]),
         };
+        let attributes = each!(self, it => &it.attributes);
         let numbers = numbers.into_iter();
-        let numbers = numbers.chain(attributes.0.iter().map(|it| it.value.f64));
+        let numbers = numbers.chain(attributes.0.iter().map(|(_, value)| number(value)));
         let numbers = numbers.chain(exemplars.iter().map(|it| it.value.f64));
         numbers.flatten().filter(|it| !it.is_finite()).count() as u64
     }
 
     /// Returns the source of the record, which many records share.
     pub(crate) fn source(&mut self) -> (&mut Resource, &mut Scope) {
-        macro_rules! source {
-            ($($variant:ident)*) => {
-                match self {
-                    $(Self::$variant($variant { resource, scope, .. }) => (resource, scope),)*
-                }
-            };
-        }
-        source!(ExponentialHistogram Gauge Histogram Log Span Sum Summary)
+        each!(self, it => (&mut it.resource, &mut it.scope))
     }
 }

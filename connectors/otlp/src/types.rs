@@ -4,16 +4,17 @@
 //! An enum is its number, and an id of 0 stands for none. Points in time are in nanoseconds since the
 //! Unix epoch.
 
+use baler_common::record::derived::refuse;
 use baler_common::record::{
-    FieldType, FieldValue, Projection, ReadError, Record, Records, RowWriter, Shape, ValueRef,
+    AnyValue, FieldType, FieldValue, Projection, ReadError, Record, Records, RowWriter, Shape,
+    ValueRef,
 };
-use bytes::Bytes;
-use opentelemetry_proto::tonic::{common, logs, metrics, trace};
+use opentelemetry_proto::tonic::{common, logs, metrics, resource, trace};
 
 use crate::error::Malformed;
 use crate::mapping::Otlp;
 
-/// Declares a record type with all fields of a message of OTLP, and the conversions between both. The
+/// Declares a record type with fields of a message of OTLP, and the conversions between both. The
 /// fields after `beside` are not in the message; the caller of the conversion sets and reads them.
 macro_rules! record {
     (
@@ -39,10 +40,12 @@ macro_rules! record {
                 })
             }
 
+            #[allow(clippy::needless_update, reason = "few messages have further fields")]
             fn into_otlp(self) -> Result<$message, Malformed> {
                 type Message = $message;
                 Ok(Message {
                     $($field: self.$field.into_otlp()?,)*
+                    ..Message::default()
                 })
             }
         }
@@ -51,51 +54,31 @@ macro_rules! record {
 
 /// Attributes: names with values, in the order of the sender.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Attributes(pub Vec<MapEntry>);
+pub struct Attributes(pub Vec<(String, AnyValue<'static>)>);
 
+/// Stored as a map, whose order and repeated names a map of Rust's would lose.
 impl FieldValue for Attributes {
-    const SHAPE: Shape = <Vec<MapEntry> as FieldValue>::SHAPE;
+    const SHAPE: Shape = AnyValue::SHAPE.map();
 
-    /// The one place that says how attributes are stored.
     fn field_type() -> FieldType {
-        Vec::<MapEntry>::field_type()
+        AnyValue::field_type().map()
     }
 
     fn write(&self, row: &mut RowWriter<'_>) {
-        self.0.write(row);
+        row.list(self.0.len());
+        for (key, value) in &self.0 {
+            row.str(key);
+            value.write(row);
+        }
     }
 
     fn read(value: ValueRef<'_>, projection: Option<&Projection>) -> Result<Self, ReadError> {
-        FieldValue::read(value, projection).map(Self)
+        let ValueRef::Map(map) = value else {
+            return Err(refuse::<Self>(value));
+        };
+        let read = |(key, value): (&str, _)| Ok((key.into(), FieldValue::read(value, projection)?));
+        map.iter().map(read).collect::<Result<_, _>>().map(Self)
     }
-}
-
-/// One attribute.
-#[derive(Debug, Clone, PartialEq, Record)]
-#[record(name = "baler.MapEntry")]
-pub struct MapEntry {
-    /// The name.
-    pub key: String,
-    /// The value.
-    pub value: AnyValue,
-}
-
-/// A value of any type: at most one of the fields is present, and none for an empty value.
-#[derive(Debug, Clone, Default, PartialEq, Record)]
-#[record(name = "baler.AnyValue")]
-pub struct AnyValue {
-    /// True or false.
-    pub bool: Option<bool>,
-    /// A whole number.
-    pub i64: Option<i64>,
-    /// A number.
-    pub f64: Option<f64>,
-    /// Text.
-    pub string: Option<String>,
-    /// Bytes.
-    pub bytes: Option<Bytes>,
-    /// An array or a list of names with values, in OTLP's JSON form of an `AnyValue`.
-    pub json: Option<String>,
 }
 
 /// A number: at most one of the fields is present.
@@ -118,18 +101,20 @@ pub struct TraceId {
     pub low: u64,
 }
 
-/// The source of telemetry.
-#[derive(Debug, Clone, Default, PartialEq, Record)]
-#[record(name = "otel.Resource")]
-pub struct Resource {
-    /// Its attributes, such as `service.name`.
-    pub attributes: Attributes,
-    /// Attributes that the sender dropped.
-    pub dropped_attributes_count: u32,
-    /// The entities that the attributes describe.
-    pub entity_refs: Vec<EntityRef>,
-    /// The schema of the names.
-    pub schema_url: String,
+record! {
+    /// The source of telemetry.
+    Resource("otel.Resource") = resource::v1::Resource {
+        /// Its attributes, such as `service.name`.
+        attributes: Attributes,
+        /// Attributes that the sender dropped.
+        dropped_attributes_count: u32,
+        /// The entities that the attributes describe.
+        entity_refs: Vec<EntityRef>,
+    }
+    beside {
+        /// The schema of the names.
+        schema_url: String,
+    }
 }
 
 record! {
@@ -147,20 +132,22 @@ record! {
     }
 }
 
-/// The part of an application that made the telemetry.
-#[derive(Debug, Clone, Default, PartialEq, Record)]
-#[record(name = "otel.Scope")]
-pub struct Scope {
-    /// Its name.
-    pub name: String,
-    /// Its version.
-    pub version: String,
-    /// Its attributes.
-    pub attributes: Attributes,
-    /// Attributes that the sender dropped.
-    pub dropped_attributes_count: u32,
-    /// The schema of the names.
-    pub schema_url: String,
+record! {
+    /// The part of an application that made the telemetry.
+    Scope("otel.Scope") = common::v1::InstrumentationScope {
+        /// Its name.
+        name: String,
+        /// Its version.
+        version: String,
+        /// Its attributes.
+        attributes: Attributes,
+        /// Attributes that the sender dropped.
+        dropped_attributes_count: u32,
+    }
+    beside {
+        /// The schema of the names.
+        schema_url: String,
+    }
 }
 
 record! {
@@ -265,8 +252,8 @@ record! {
         severity_number: i32,
         /// The severity as the source names it.
         severity_text: String,
-        /// The content.
-        body: Option<AnyValue>,
+        /// The content. An array or a list is JSON text in OTLP's form, as in attributes.
+        body: Option<AnyValue<'static>>,
         /// The attributes.
         attributes: Attributes,
         /// Attributes that the sender dropped.
@@ -325,18 +312,18 @@ record! {
     }
 }
 
-/// The description of a metric, which all of its data points share.
-#[derive(Debug, Clone, Default, PartialEq, Record)]
-#[record(name = "otel.Metric")]
-pub struct Metric {
-    /// The name.
-    pub name: String,
-    /// A description.
-    pub description: String,
-    /// The unit.
-    pub unit: String,
-    /// Further attributes of the metric.
-    pub metadata: Attributes,
+record! {
+    /// The description of a metric, which all of its data points share.
+    Metric("otel.Metric") = metrics::v1::Metric {
+        /// The name.
+        name: String,
+        /// A description.
+        description: String,
+        /// The unit.
+        unit: String,
+        /// Further attributes of the metric.
+        metadata: Attributes,
+    }
 }
 
 /// Declares the type of a data point: the fields of all data points, the fields of its message, and

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use baler_common::container::{ChunkHeader, ChunkSerializer as _, EncodeError, NativeSerializer};
-use baler_common::record::{BatchBuilder, PushError};
+use baler_common::record::BatchBuilder;
 use baler_common::transport::{ChunkIdentity, ChunkMeta, ContainerKind};
 
 use crate::error::Malformed;
 use crate::limits::MAX_CHUNK_BYTES;
+use crate::mapping::each;
 use crate::types::{Resource, Scope, Telemetry};
 
 /// A batch with this many records, or bytes, is full. The last record may go beyond.
@@ -92,7 +93,7 @@ impl Sink {
     }
 
     /// Sets the length of the part of a metric that its data points share.
-    pub(super) fn set_metric_bytes(&mut self, bytes: usize) {
+    pub(crate) fn set_metric_bytes(&mut self, bytes: usize) {
         self.metric_bytes = bytes;
     }
 
@@ -102,12 +103,12 @@ impl Sink {
     }
 
     /// Whether the request may have more records.
-    pub(super) fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.work <= self.max_work && self.chunks_bytes <= MAX_CHUNKS_BYTES
     }
 
     /// Adds a record, which has no source yet.
-    pub(super) fn push(&mut self, record: Result<Telemetry, Malformed>) {
+    pub(crate) fn push(&mut self, record: Result<Telemetry, Malformed>) {
         let bad_source = self.bad_resource.or(self.bad_scope);
         match bad_source.map_or(record, Err) {
             Ok(_) if !self.has_room() => self.reject(Malformed::Amount, 1),
@@ -122,7 +123,7 @@ impl Sink {
 
     fn add(&mut self, mut record: Telemetry) {
         self.exchange_source(&mut record);
-        let pushed = self.push_to_batch(&record);
+        let pushed = each!(&record, it => self.batch.push(it));
         self.exchange_source(&mut record);
         if pushed.is_err() {
             self.reject(Malformed::Size, 1);
@@ -137,18 +138,6 @@ impl Sink {
         let (resource, scope) = record.source();
         std::mem::swap(resource, &mut self.resource);
         std::mem::swap(scope, &mut self.scope);
-    }
-
-    fn push_to_batch(&mut self, record: &Telemetry) -> Result<(), PushError> {
-        match record {
-            Telemetry::ExponentialHistogram(record) => self.batch.push(record),
-            Telemetry::Gauge(record) => self.batch.push(record),
-            Telemetry::Histogram(record) => self.batch.push(record),
-            Telemetry::Log(record) => self.batch.push(record),
-            Telemetry::Span(record) => self.batch.push(record),
-            Telemetry::Sum(record) => self.batch.push(record),
-            Telemetry::Summary(record) => self.batch.push(record),
-        }
     }
 
     fn reject(&mut self, malformed: Malformed, records: u64) {

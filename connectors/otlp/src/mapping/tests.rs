@@ -1,5 +1,7 @@
 //! Every field of every message survives the way to a chunk and back.
 
+use std::fmt::Debug;
+
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -18,8 +20,10 @@ use opentelemetry_proto::tonic::trace::v1::{
     ResourceSpans, ScopeSpans, Span, Status,
     span::{Event, Link},
 };
+use prost::Message;
+use serde::Serialize;
 
-use super::Request;
+use super::{Encoding, request};
 use crate::config::Others;
 use crate::decode::{Form, Json, Protobuf, tests::decoded};
 use crate::protocol::Signal;
@@ -118,7 +122,7 @@ fn scope() -> InstrumentationScope {
 
 const TRACE: [u8; 16] = *b"0123456789abcdef";
 
-fn traces() -> Request {
+fn traces() -> ExportTraceServiceRequest {
     let span = |name: &str| Span {
         trace_id: TRACE.into(),
         span_id: b"ABCDEFGH".into(),
@@ -162,7 +166,7 @@ fn traces() -> Request {
         spans,
         schema_url: schema_url.into(),
     };
-    Request::Traces(ExportTraceServiceRequest {
+    ExportTraceServiceRequest {
         resource_spans: vec![
             ResourceSpans {
                 resource: Some(resource()),
@@ -179,10 +183,10 @@ fn traces() -> Request {
                 schema_url: String::new(),
             },
         ],
-    })
+    }
 }
 
-fn logs(body: Vec<KeyValue>) -> Request {
+fn logs(body: Vec<KeyValue>) -> ExportLogsServiceRequest {
     let log = LogRecord {
         time_unix_nano: 1,
         observed_time_unix_nano: 2,
@@ -200,7 +204,7 @@ fn logs(body: Vec<KeyValue>) -> Request {
         body: Some(AnyValue { value: None }),
         ..LogRecord::default()
     };
-    Request::Logs(ExportLogsServiceRequest {
+    ExportLogsServiceRequest {
         resource_logs: vec![ResourceLogs {
             resource: Some(resource()),
             scope_logs: vec![ScopeLogs {
@@ -210,10 +214,10 @@ fn logs(body: Vec<KeyValue>) -> Request {
             }],
             schema_url: "resource".into(),
         }],
-    })
+    }
 }
 
-fn metrics() -> Request {
+fn metrics() -> ExportMetricsServiceRequest {
     let exemplars = vec![
         Exemplar {
             filtered_attributes: attributes(),
@@ -316,7 +320,7 @@ fn metrics() -> Request {
         metadata: attributes(),
         data: Some(data),
     });
-    Request::Metrics(ExportMetricsServiceRequest {
+    ExportMetricsServiceRequest {
         resource_metrics: vec![ResourceMetrics {
             resource: Some(resource()),
             scope_metrics: vec![ScopeMetrics {
@@ -326,49 +330,57 @@ fn metrics() -> Request {
             }],
             schema_url: "resource".into(),
         }],
-    })
-}
-
-impl Request {
-    fn signal(&self) -> Signal {
-        match self {
-            Self::Logs(_) => Signal::Logs,
-            Self::Metrics(_) => Signal::Metrics,
-            Self::Traces(_) => Signal::Traces,
-        }
     }
 }
 
-fn assert_survives<F: Form>(request: &Request, body: &[u8]) {
-    let signal = request.signal();
+fn assert_survives<F: Form, M: Debug + Message + Default + PartialEq>(
+    signal: Signal,
+    message: &M,
+    body: &[u8],
+) {
     let (chunks, rejected) = decoded::<F>(signal, body);
     assert_eq!((chunks.len(), rejected.len()), (1, 0));
     let records = ChunkRecords::of(&chunks[0], Others::Refuse).unwrap();
     let all = records.read(signal, 0..records.len(signal)).unwrap();
-    let again = Request::new(signal, all).unwrap();
-    assert_eq!(&again, request);
+    let again = request(signal, all, Encoding::Protobuf).unwrap();
+    assert_eq!(&M::decode(&*again).unwrap(), message);
+    assert_eq!(again, message.encode_to_vec());
+}
+
+/// Checks a request in both forms, and that in files it is the JSON of the messages' library.
+fn assert_all_survive<M: Debug + Message + Default + PartialEq + Serialize>(
+    signal: Signal,
+    message: &M,
+) {
+    assert_survives::<Protobuf, _>(signal, message, &message.encode_to_vec());
+    let json = serde_json::to_value(message).unwrap();
+    let body = json.to_string();
+    assert_survives::<Json, _>(signal, message, body.as_bytes());
+    let (chunks, _) = decoded::<Json>(signal, body.as_bytes());
+    let records = ChunkRecords::of(&chunks[0], Others::Refuse).unwrap();
+    let all = records.read(signal, 0..records.len(signal)).unwrap();
+    let line = request(signal, all, Encoding::Json).unwrap();
+    assert_eq!(
+        serde_json::from_slice::<serde_json::Value>(&line).unwrap(),
+        json
+    );
 }
 
 #[test]
 fn every_field_survives() {
-    for request in [traces(), logs(attributes()), metrics()] {
-        assert_survives::<Protobuf>(&request, &request.to_protobuf());
-    }
-}
-
-#[test]
-fn every_field_survives_json() {
-    for request in [traces(), logs(attributes()), metrics()] {
-        assert_survives::<Json>(&request, &request.to_json().unwrap());
-    }
+    assert_all_survive(Signal::Traces, &traces());
+    assert_all_survive(Signal::Logs, &logs(attributes()));
+    assert_all_survive(Signal::Metrics, &metrics());
 }
 
 #[test]
 fn numbers_that_json_lacks_survive_within_arrays() {
-    let request = logs(unusual());
-    let (chunks, _) = decoded::<Protobuf>(Signal::Logs, &request.to_protobuf());
+    let message = logs(unusual()).encode_to_vec();
+    let (chunks, _) = decoded::<Protobuf>(Signal::Logs, &message);
     let records = ChunkRecords::of(&chunks[0], Others::Refuse).unwrap();
     let all = records.read(Signal::Logs, 0..3).unwrap();
-    let again = Request::new(Signal::Logs, all).unwrap();
-    assert_eq!(again.to_protobuf(), request.to_protobuf());
+    assert_eq!(
+        request(Signal::Logs, all, Encoding::Protobuf).unwrap(),
+        message
+    );
 }

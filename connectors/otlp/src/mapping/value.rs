@@ -1,5 +1,6 @@
 //! Attributes, and values of any type.
 
+use baler_common::record::AnyValue;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use opentelemetry_proto::tonic::common::v1::{self as otlp, any_value::Value};
@@ -7,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::Otlp;
 use crate::error::Malformed;
-use crate::types::{AnyValue, Attributes, MapEntry};
+use crate::types::Attributes;
 
 /// The most levels of arrays and lists within a value. With them the JSON text stays within the limit
 /// of its parser, which is 128 levels of JSON.
@@ -16,17 +17,17 @@ const MAX_DEPTH: usize = 32;
 impl Otlp<Vec<otlp::KeyValue>> for Attributes {
     fn from_otlp(message: Vec<otlp::KeyValue>) -> Result<Self, Malformed> {
         let entries = message.into_iter().map(|it| {
-            let value = AnyValue::from_otlp(it.value.unwrap_or(otlp::AnyValue { value: None }))?;
-            Ok(MapEntry { key: it.key, value })
+            let value = it.value.map(Otlp::from_otlp).transpose()?;
+            Ok((it.key, value.unwrap_or_default()))
         });
         entries.collect::<Result<_, _>>().map(Self)
     }
 
     fn into_otlp(self) -> Result<Vec<otlp::KeyValue>, Malformed> {
-        let entries = self.0.into_iter().map(|it| {
+        let entries = self.0.into_iter().map(|(key, value)| {
             Ok(otlp::KeyValue {
-                key: it.key,
-                value: Some(it.value.into_otlp()?),
+                key,
+                value: Some(value.into_otlp()?),
                 key_strindex: 0,
             })
         });
@@ -34,46 +35,44 @@ impl Otlp<Vec<otlp::KeyValue>> for Attributes {
     }
 }
 
-impl Otlp<otlp::AnyValue> for AnyValue {
+impl Otlp<otlp::AnyValue> for AnyValue<'static> {
     fn from_otlp(message: otlp::AnyValue) -> Result<Self, Malformed> {
-        let mut any = Self::default();
-        match message.value {
+        Ok(match message.value {
             // The latter belongs to profiles: everywhere else it counts as absent.
-            None | Some(Value::StringValueStrindex(_)) => {}
-            Some(Value::BoolValue(value)) => any.bool = Some(value),
-            Some(Value::IntValue(value)) => any.i64 = Some(value),
-            Some(Value::DoubleValue(value)) => any.f64 = Some(value),
-            Some(Value::StringValue(value)) => any.string = Some(value),
-            Some(Value::BytesValue(value)) => any.bytes = Some(value.into()),
+            None | Some(Value::StringValueStrindex(_)) => Self::Empty,
+            Some(Value::BoolValue(value)) => Self::Bool(value),
+            Some(Value::IntValue(value)) => Self::I64(value),
+            Some(Value::DoubleValue(value)) => Self::F64(value),
+            Some(Value::StringValue(value)) => Self::String(value.into()),
+            Some(Value::BytesValue(value)) => Self::Bytes(value.into()),
             Some(value @ (Value::ArrayValue(_) | Value::KvlistValue(_))) => {
-                any.json = Some(json_of(&value, MAX_DEPTH)?.to_string());
+                Self::Json(json_of(&value, MAX_DEPTH)?.to_string().into())
             }
-        }
-        Ok(any)
+        })
     }
 
     fn into_otlp(self) -> Result<otlp::AnyValue, Malformed> {
-        if let Some(text) = self.json {
-            let json = serde_json::from_str(&text).map_err(|_| Malformed::Value)?;
-            return of_json(&json).ok_or(Malformed::Value);
-        }
-        let values = [
-            self.bool.map(Value::BoolValue),
-            self.i64.map(Value::IntValue),
-            self.f64.map(Value::DoubleValue),
-            self.string.map(Value::StringValue),
-            self.bytes.map(|it| Value::BytesValue(it.into())),
-        ];
-        let value = values.into_iter().flatten().next();
+        let value = match self {
+            Self::Empty => None,
+            Self::Bool(value) => Some(Value::BoolValue(value)),
+            Self::I64(value) => Some(Value::IntValue(value)),
+            Self::F64(value) => Some(Value::DoubleValue(value)),
+            Self::String(value) => Some(Value::StringValue(value.into())),
+            Self::Bytes(value) => Some(Value::BytesValue(value.into())),
+            Self::Json(text) => {
+                let json = serde_json::from_str(&text).map_err(|_| Malformed::Value)?;
+                return of_json(&json).ok_or(Malformed::Value);
+            }
+        };
         Ok(otlp::AnyValue { value })
     }
 }
 
 /// Returns OTLP's JSON of a value with at most this number of further levels.
 fn json_of(value: &Value, levels: usize) -> Result<Json, Malformed> {
-    let inner = |value: &Option<otlp::AnyValue>| {
-        let value = value.as_ref().and_then(|it| it.value.as_ref());
+    let inner = |any: &otlp::AnyValue| {
         let levels = levels.checked_sub(1).ok_or(Malformed::Depth)?;
+        let value = any.value.as_ref();
         value.map_or_else(|| Ok(json!({})), |it| json_of(it, levels))
     };
     Ok(match value {
@@ -88,16 +87,17 @@ fn json_of(value: &Value, levels: usize) -> Result<Json, Malformed> {
         Value::StringValue(value) => json!({ "stringValue": value }),
         Value::BytesValue(value) => json!({ "bytesValue": BASE64_STANDARD.encode(value) }),
         Value::ArrayValue(array) => {
-            let values = array.values.iter();
-            let values = values.map(|it| inner(&Some(it.clone())));
-            json!({ "arrayValue": { "values": values.collect::<Result<Vec<_>, _>>()? } })
+            let values: Result<Vec<_>, _> = array.values.iter().map(inner).collect();
+            json!({ "arrayValue": { "values": values? } })
         }
         Value::KvlistValue(list) => {
-            let values = list
-                .values
-                .iter()
-                .map(|it| Ok(json!({ "key": it.key, "value": inner(&it.value)? })));
-            json!({ "kvlistValue": { "values": values.collect::<Result<Vec<_>, Malformed>>()? } })
+            let empty = otlp::AnyValue::default();
+            let entry = |it: &otlp::KeyValue| {
+                let value = inner(it.value.as_ref().unwrap_or(&empty))?;
+                Ok(json!({ "key": it.key, "value": value }))
+            };
+            let values: Result<Vec<_>, Malformed> = list.values.iter().map(entry).collect();
+            json!({ "kvlistValue": { "values": values? } })
         }
         Value::StringValueStrindex(_) => json!({}),
     })

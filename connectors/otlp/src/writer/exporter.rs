@@ -19,7 +19,7 @@ use super::records::ChunkRecords;
 use crate::client::{Answer, Client};
 use crate::config::{OtlpWriterConfig, Target};
 use crate::error::Refusal;
-use crate::mapping::Request;
+use crate::mapping::{self, Encoding};
 use crate::protocol::Signal;
 use crate::types::Telemetry;
 
@@ -199,14 +199,15 @@ impl Exporter {
             self.counts.add("refused_records", count);
             Unsent::Refused(RetryClass::Final, message)
         };
-        let request = records.read(signal, range.clone()).map_err(refused)?;
-        let not_finite = request.iter().map(Telemetry::not_finite).sum();
-        let request = Request::new(signal, request);
-        let request = request.map_err(|error| refused(error.to_string()))?;
+        let request_of = |records, encoding| {
+            let request = mapping::request(signal, records, encoding);
+            request.map_err(|error| refused(error.to_string()))
+        };
+        let records = records.read(signal, range.clone()).map_err(refused)?;
         let answer = match &self.output {
             Output::File(file) => {
-                let line = request.to_json();
-                let mut line = line.map_err(|error| refused(error.to_string()))?;
+                let not_finite = records.iter().map(Telemetry::not_finite).sum();
+                let mut line = request_of(records, Encoding::Json)?;
                 line.push(b'\n');
                 let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
                 let written = file.write_all(&line);
@@ -216,7 +217,7 @@ impl Exporter {
                 return Ok(());
             }
             Output::Client(client) => {
-                let body = request.to_protobuf();
+                let body = request_of(records, Encoding::Protobuf)?;
                 if body.len() > self.config.max_request_bytes.get() && range.len() > 1 {
                     divide(range, ranges);
                     return Ok(());

@@ -6,11 +6,12 @@
 
 use std::collections::HashMap;
 
+use baler_common::record::AnyValue;
 use baler_common::transport::ChunkIdentity;
 use baler_connector_kieker::types::OperationExecutionRecord;
 
 use super::calls::{Calls, has_trace};
-use crate::types::{AnyValue, Attributes, MapEntry, Resource, Scope, Span, TraceId};
+use crate::types::{Attributes, Resource, Scope, Span, TraceId};
 
 /// `SPAN_KIND_INTERNAL`.
 const INTERNAL: i32 = 1;
@@ -53,20 +54,8 @@ fn span(
     let signature = &call.operation_signature;
     let name = signature.split('(').next().unwrap_or(signature);
     let name = name.rsplit(' ').next().unwrap_or(name);
-    let string = |key: &str, value: &str| MapEntry {
-        key: key.into(),
-        value: AnyValue {
-            string: Some(value.into()),
-            ..AnyValue::default()
-        },
-    };
-    let number = |key: &str, value| MapEntry {
-        key: key.into(),
-        value: AnyValue {
-            i64: Some(value),
-            ..AnyValue::default()
-        },
-    };
+    let string = |key: &str, value: &str| (key.into(), AnyValue::String(value.to_owned().into()));
+    let number = |key: &str, value| (key.into(), AnyValue::I64(value));
     let mut attributes = vec![
         string("code.function.name", name),
         string("kieker.signature", signature),

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use baler_common::non_zero;
-use baler_common::record::RecordBatch;
+use baler_common::record::{AnyValue, RecordBatch};
 use baler_common::transport::{
     Capability, Chunk, ChunkMeta, ChunkReader, ChunkWriter, CloseReport, ContainerKind, Delivery,
     DeliveryReport, Notify, ReaderCapability, ReaderCloseReport, Received, Rejected, Settled,
     Token, TransportError, Verdict,
 };
-use baler_connector_otlp::types::{AnyValue, Log};
+use baler_connector_otlp::types::Log;
 use baler_connector_otlp::{OtlpReader, OtlpReaderConfig, OtlpWriter, OtlpWriterConfig};
 use baler_connector_testkit::faults::TcpProxy;
 use baler_connector_testkit::{PATIENCE, TestMedium};
@@ -84,10 +84,7 @@ impl ChunkWriter for ByLog {
             return Err(Rejected::too_large(chunk, &self.capability));
         }
         let record = Log {
-            body: Some(AnyValue {
-                bytes: Some(chunk.bytes.clone()),
-                ..AnyValue::default()
-            }),
+            body: Some(AnyValue::Bytes(chunk.bytes.to_vec().into())),
             event_name: chunk.meta.identity.to_string(),
             flags: chunk.meta.records,
             ..Log::default()
@@ -129,8 +126,11 @@ struct OfLog(OtlpReader);
 fn restored(delivery: &Delivery) -> Delivery {
     let batch: RecordBatch = decoded(&delivery.bytes);
     let record: Log = batch.read().next().unwrap().unwrap();
+    let Some(AnyValue::Bytes(bytes)) = record.body else {
+        panic!("{record:?}");
+    };
     Delivery {
-        bytes: record.body.unwrap().bytes.unwrap(),
+        bytes: bytes.into_owned().into(),
         meta: Some(ChunkMeta {
             container: ContainerKind::Kieker,
             records: record.flags,

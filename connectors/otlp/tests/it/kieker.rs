@@ -1,5 +1,6 @@
 //! Kieker's calls as spans.
 
+use baler_common::record::AnyValue;
 use baler_common::transport::{ChunkReader as _, Verdict};
 use baler_connector_kieker::types::OperationExecutionRecord;
 use baler_connector_otlp::OtlpWriterConfig;
@@ -79,19 +80,17 @@ fn calls_become_spans_with_their_callers() {
         ),
         ("shop.Cart.add", 12, 13)
     );
-    let attribute = |name: &str| span.attributes.0.iter().find(|it| it.key == name).cloned();
-    let text = |name| attribute(name).and_then(|it| it.value.string);
-    assert_eq!(text("session.id").as_deref(), Some("s"));
-    assert_eq!(
-        text("kieker.signature").as_deref(),
-        Some("public void shop.Cart.add(int, Item)")
-    );
-    assert_eq!(attribute("kieker.eoi").and_then(|it| it.value.i64), Some(2));
-    assert_eq!(span.resource.attributes.0[0].key, "service.name");
-    assert_eq!(
-        span.resource.attributes.0[0].value.string.as_deref(),
-        Some("host")
-    );
+    let attribute = |name: &str| {
+        let attribute = span.attributes.0.iter().find(|(key, _)| key == name);
+        attribute.map(|(_, value)| value.clone())
+    };
+    let text = |value: &'static str| AnyValue::String(value.into());
+    assert_eq!(attribute("session.id"), Some(text("s")));
+    let signature = text("public void shop.Cart.add(int, Item)");
+    assert_eq!(attribute("kieker.signature"), Some(signature));
+    assert_eq!(attribute("kieker.eoi"), Some(AnyValue::I64(2)));
+    let service = ("service.name".to_owned(), text("host"));
+    assert_eq!(span.resource.attributes.0[0], service);
 }
 
 #[test]

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use baler_common::container::{
     ChunkDecoder, ChunkHeader, ChunkSerializer as _, Limits, NativeSerializer,
 };
-use baler_common::record::{BatchBuilder, Record, RecordBatch};
+use baler_common::record::{AnyValue, BatchBuilder, Record, RecordBatch};
 use baler_common::transport::{
     Chunk, ChunkIdentity, ChunkMeta, ChunkReader, ChunkWriter, ContainerKind, Delivery,
     DeliveryReport, Epoch, Outcome, ProducerId, Received,
 };
-use baler_connector_otlp::types::{AnyValue, Log};
+use baler_connector_otlp::types::Log;
 use baler_connector_otlp::{OtlpReader, OtlpReaderConfig, OtlpWriter, OtlpWriterConfig};
 use baler_connector_testkit::within_patience;
 
@@ -56,10 +56,7 @@ pub(crate) fn chunk_of<R: Record>(ticket: u64, records: &[R]) -> Chunk {
 pub(crate) fn log(text: &str) -> Log {
     Log {
         time_unix_nano: Some(7),
-        body: Some(AnyValue {
-            string: Some(text.into()),
-            ..AnyValue::default()
-        }),
+        body: Some(AnyValue::String(text.to_owned().into())),
         ..Log::default()
     }
 }
