@@ -33,6 +33,15 @@ impl RelayProcess {
         }
     }
 
+    /// Starts it between a source that listens at no port, and this target.
+    pub(crate) fn between(from: &str, to: &str) -> Self {
+        let args = ["relay", "--from", from, "--to", to, "--format", "json"];
+        Self {
+            process: Background::start(&args),
+            uri: String::new(),
+        }
+    }
+
     /// Asks it to end. Returns its summary, which adds up, and its exit code.
     pub(crate) fn end(self) -> (Value, i32) {
         self.process.signal("TERM");

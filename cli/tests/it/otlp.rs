@@ -1,0 +1,71 @@
+//! OTLP from outside: the exporters of OpenTelemetry's SDK for Python send, and servers in Python
+//! receive.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Command, Stdio};
+
+use baler_connector_kafka::EmbeddedCluster;
+use serde_json::{Value, json};
+
+use crate::relay::RelayProcess;
+use crate::support::workspace;
+
+/// Python with the exporters, which `scripts/test` installs below its build folder.
+fn python() -> Command {
+    let program = std::env::current_exe().unwrap();
+    let folders = program.ancestors();
+    let mut folders = folders.map(|it| it.join("tools/opentelemetry"));
+    let folder = folders.find(|it| it.join("opentelemetry").is_dir());
+    let folder = folder.expect(
+        "no exporters of OpenTelemetry: `scripts/test --only slow` installs them, or \
+         `pip install --require-hashes -r scripts/support/opentelemetry.txt --target \
+         target/tools/opentelemetry`",
+    );
+    let mut python = Command::new("python3");
+    python.env("PYTHONPATH", folder);
+    python
+}
+
+#[test]
+fn records_of_pythons_exporters_pass_through_kafka_field_by_field() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let cluster = EmbeddedCluster::start("otlp", 4).unwrap();
+    let topic = format!("kafka://{}/otlp", cluster.bootstrap_servers());
+    let first = RelayProcess::start("otlp://127.0.0.1:0", &topic, &path("first"), &[]);
+    let errors = path("errors");
+    let mut python = python()
+        .arg(workspace("cli/tests/it/otlp/exporters.py"))
+        .arg(first.uri.trim_start_matches("tcp://"))
+        .arg("10000")
+        .stdout(Stdio::piped())
+        .stderr(fs::File::create(&errors).unwrap())
+        .spawn()
+        .expect("python3 runs; Debian's package is python3");
+    let mut output = BufReader::new(python.stdout.take().unwrap());
+    let mut ports = String::new();
+    output.read_line(&mut ports).unwrap();
+    let errors = || fs::read_to_string(&errors).unwrap();
+    let [http, grpc]: [u16; 2] =
+        serde_json::from_str(&ports).unwrap_or_else(|error| panic!("{error}: {}", errors()));
+    let relays = [
+        ("http", format!("otlp+http://127.0.0.1:{http}")),
+        ("grpc", format!("otlp://127.0.0.1:{grpc}")),
+    ];
+    let relays = relays.map(|(group, to)| {
+        let from = format!("{topic}?group.id={group}");
+        RelayProcess::between(&from, &to)
+    });
+    let mut counts = String::new();
+    output.read_to_string(&mut counts).unwrap();
+    let status = python.wait().unwrap();
+    assert!(status.success(), "{status}: {}", errors());
+    let counts: Value = serde_json::from_str(&counts).unwrap();
+    let expected = json!({ "spans": 10_000, "logs": 10_000, "points": 10_000, "copies": 0 });
+    assert_eq!(counts, expected);
+    for relay in [first].into_iter().chain(relays) {
+        let (summary, code) = relay.end();
+        assert_eq!((code, &summary["quarantined"]), (0, &json!(0)), "{summary}");
+    }
+}
