@@ -28,6 +28,7 @@ use crate::types;
 
 pub(crate) use json::Json;
 pub(crate) use protobuf::Protobuf;
+use sink::Head;
 pub(crate) use sink::{Rejected, Sink};
 
 /// A form of requests.
@@ -80,17 +81,12 @@ fn decode_items<F: Form, I: Item>(body: &[u8], sink: &mut Sink) -> Result<(), Ba
     let open = |bytes, head, items| F::open(bytes, Names { head, items });
     for source in open(body, "", sources)?.items {
         let source = open(source?, "resource", scopes)?;
-        let (bytes, resource) = head::<F, Resource, _>(source.head);
-        let schema_url = source.schema_url;
-        sink.set_resource(
-            bytes,
-            resource.map(|it| types::Resource { schema_url, ..it }),
-        );
+        sink.resource = head::<F, Resource, types::Resource>(source.head);
+        sink.resource.part.schema_url = source.schema_url;
         for scope in source.items {
             let scope = open(scope?, "scope", items)?;
-            let (bytes, head) = head::<F, InstrumentationScope, _>(scope.head);
-            let schema_url = scope.schema_url;
-            sink.set_scope(bytes, head.map(|it| types::Scope { schema_url, ..it }));
+            sink.scope = head::<F, InstrumentationScope, types::Scope>(scope.head);
+            sink.scope.part.schema_url = scope.schema_url;
             for item in scope.items {
                 let item = item?;
                 sink.charge(item.len());
@@ -108,12 +104,17 @@ fn decode_items<F: Form, I: Item>(body: &[u8], sink: &mut Sink) -> Result<(), Ba
     Ok(())
 }
 
-/// Returns the length of a resource or scope, and the part of a record that it becomes.
-fn head<F: Form, M: Message + Default + DeserializeOwned, R: Otlp<M>>(
+/// Decodes a resource or scope, but for its schema.
+fn head<F: Form, M: Message + Default + DeserializeOwned, P: Otlp<M> + Default>(
     bytes: Option<&[u8]>,
-) -> (usize, Result<R, Malformed>) {
+) -> Head<P> {
     let head = bytes.map_or_else(|| Ok(M::default()), message::<F, M>);
-    (bytes.map_or(0, <[u8]>::len), head.and_then(R::from_otlp))
+    let part = head.and_then(P::from_otlp);
+    Head {
+        bytes: bytes.map_or(0, <[u8]>::len),
+        malformed: part.as_ref().err().copied(),
+        part: part.unwrap_or_default(),
+    }
 }
 
 fn message<F: Form, M: Message + Default + DeserializeOwned>(bytes: &[u8]) -> Result<M, Malformed> {

@@ -4,103 +4,77 @@ use baler_common::transport::RetryClass;
 
 use crate::limits::MAX_RECORD_BYTES;
 
-/// Why a record of a request is not taken, or cannot be sent. The rest of the request is not affected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-#[non_exhaustive]
-pub enum Malformed {
-    /// The request has more records, with their sources, than a reader converts for one request.
-    #[error("the request has too many records, or too large sources")]
-    Amount,
-    /// Arrays and lists are nested too deeply.
-    #[error("an attribute is nested deeper than 32 levels")]
-    Depth,
-    /// A trace's id has not 16 bytes, a span's id not 8, or a span has none.
-    #[error("an id has the wrong length, or is missing")]
-    Id,
-    /// The bytes are not the message that stands here.
-    #[error("the bytes are not the message of this place")]
-    Message,
-    /// A metric has no data points.
-    #[error("a metric has no data points")]
-    NoData,
-    /// The record is larger than the largest one that fits into a chunk with certainty.
-    #[error("a record is larger than {MAX_RECORD_BYTES} bytes")]
-    Size,
-    /// The JSON text of an attribute is not OTLP's.
-    #[error("the JSON text of an attribute is not an AnyValue of OTLP")]
-    Value,
+/// Declares reasons: for each the name of the count of its cases, and its text.
+macro_rules! reasons {
+    (
+        $(#[$attribute:meta])*
+        $name:ident { $($(#[$doc:meta])* $variant:ident($count:literal) = $text:literal,)* }
+    ) => {
+        $(#[$attribute])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+        #[non_exhaustive]
+        pub enum $name {
+            $($(#[$doc])* #[error($text)] $variant,)*
+        }
+
+        impl $name {
+            /// The name of the count of its cases.
+            pub(crate) const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $count,)*
+                }
+            }
+        }
+    };
 }
 
-impl Malformed {
-    /// The name of the count of such records.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Amount => "rejected_too_many",
-            Self::Depth => "rejected_too_deep",
-            Self::Id => "rejected_bad_id",
-            Self::Message => "rejected_not_a_message",
-            Self::NoData => "rejected_without_data",
-            Self::Size => "rejected_too_large",
-            Self::Value => "rejected_bad_value",
-        }
+reasons! {
+    /// Why a record of a request is not taken, or cannot be sent. The rest of the request is not affected.
+    Malformed {
+        /// The request has more records, with their sources, than a reader converts for one request.
+        Amount("rejected_too_many") = "the request has too many records, or too large sources",
+        /// Arrays and lists are nested too deeply.
+        Depth("rejected_too_deep") = "an attribute is nested deeper than 32 levels",
+        /// A trace's id has not 16 bytes, a span's id not 8, or a span has none.
+        Id("rejected_bad_id") = "an id has the wrong length, or is missing",
+        /// The bytes are not the message that stands here.
+        Message("rejected_not_a_message") = "the bytes are not the message of this place",
+        /// A metric has no data points.
+        NoData("rejected_without_data") = "a metric has no data points",
+        /// The record is larger than the largest one that fits into a chunk with certainty.
+        Size("rejected_too_large") = "a record is larger than {MAX_RECORD_BYTES} bytes",
+        /// The JSON text of an attribute is not OTLP's.
+        Value("rejected_bad_value") = "the JSON text of an attribute is not an AnyValue of OTLP",
     }
 }
 
-/// Why a whole request is not taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-#[non_exhaustive]
-pub enum BadRequest {
-    /// The reader closes.
-    #[error("the receiver is closing")]
-    Closing,
-    /// The compressed bytes are damaged.
-    #[error("the body cannot be decompressed")]
-    Compressed,
-    /// The compression is unknown.
-    #[error("the compression is unknown; use gzip, zstd or identity")]
-    Compression,
-    /// The type of the content is unknown.
-    #[error(
-        "the content type is unknown; use application/x-protobuf, application/json or application/grpc"
-    )]
-    ContentType,
-    /// The bytes are not a request of this kind.
-    #[error("the body is not a request of this kind")]
-    Message,
-    /// The method is not POST.
-    #[error("the method is not POST")]
-    Method,
-    /// Too many requests, or bytes of them, wait for their acknowledgement.
-    #[error("too many requests wait for their acknowledgement")]
-    Overloaded,
-    /// Nothing is at this path.
-    #[error("nothing is at this path; use /v1/traces, /v1/logs, /v1/metrics or a service of OTLP")]
-    Path,
-    /// The body is too large, compressed or not.
-    #[error("the body is above the limit; send smaller requests")]
-    Size,
-    /// The body did not arrive in time.
-    #[error("the body did not arrive in time")]
-    Slow,
+reasons! {
+    /// Why a whole request is not taken.
+    BadRequest {
+        /// The reader closes.
+        Closing("requests_while_closing") = "the receiver is closing",
+        /// The compressed bytes are damaged.
+        Compressed("requests_badly_compressed") = "the body cannot be decompressed",
+        /// The compression is unknown.
+        Compression("requests_of_unknown_compression") = "the compression is unknown; use gzip, zstd or identity",
+        /// The type of the content is unknown.
+        ContentType("requests_of_unknown_type") = "the content type is unknown; use application/x-protobuf, application/json or application/grpc",
+        /// The bytes are not a request of this kind.
+        Message("requests_not_readable") = "the body is not a request of this kind",
+        /// The method is not POST.
+        Method("requests_by_wrong_method") = "the method is not POST",
+        /// Too many requests, or bytes of them, wait for their acknowledgement.
+        Overloaded("requests_above_the_limits") = "too many requests wait for their acknowledgement",
+        /// Nothing is at this path.
+        Path("requests_to_wrong_path") = "nothing is at this path; use /v1/traces, /v1/logs, /v1/metrics or a service of OTLP",
+        /// The body is too large, compressed or not.
+        Size("requests_too_large") = "the body is above the limit; send smaller requests",
+        /// The body did not arrive in time.
+        Slow("requests_too_slow") = "the body did not arrive in time",
+    }
 }
 
 impl BadRequest {
-    /// The name of the count of such requests.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Closing => "requests_while_closing",
-            Self::Compressed => "requests_badly_compressed",
-            Self::Compression => "requests_of_unknown_compression",
-            Self::ContentType => "requests_of_unknown_type",
-            Self::Message => "requests_not_readable",
-            Self::Method => "requests_by_wrong_method",
-            Self::Overloaded => "requests_above_the_limits",
-            Self::Path => "requests_to_wrong_path",
-            Self::Size => "requests_too_large",
-            Self::Slow => "requests_too_slow",
-        }
-    }
-
     /// The status of HTTP.
     pub(crate) const fn http(self) -> u16 {
         match self {

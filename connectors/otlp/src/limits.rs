@@ -1,7 +1,8 @@
-//! Limits, and the memory of requests.
+//! Limits, the memory of requests, and the counts of both ends.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The largest body of a request, compressed and decompressed.
 pub(crate) const MAX_BODY_BYTES: usize = 64 << 20;
@@ -64,5 +65,21 @@ impl Share {
 impl Drop for Share {
     fn drop(&mut self) {
         self.set(0);
+    }
+}
+
+/// Counts since a reader or writer was created, over all its reopenings.
+#[derive(Debug, Default)]
+pub(crate) struct Counts(Mutex<BTreeMap<&'static str, u64>>);
+
+impl Counts {
+    pub(crate) fn add(&self, name: &'static str, more: u64) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *counts.entry(name).or_default() += more;
+    }
+
+    pub(crate) fn all(&self) -> Vec<(&'static str, u64)> {
+        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.iter().map(|(name, count)| (*name, *count)).collect()
     }
 }

@@ -179,12 +179,12 @@ impl ChunkReader for OtlpReader {
 
     fn waits_for(&self) -> Option<&'static str> {
         // A listener cannot know whether records are in flight.
-        self.state.counts().is_empty().then_some("sender")
+        self.state.counts.all().is_empty().then_some("sender")
     }
 
     fn stats(&self) -> ReaderStats {
         let mut stats = ReaderStats::default();
-        stats.counts = self.state.counts();
+        stats.counts = self.state.counts.all();
         stats
     }
 

@@ -17,7 +17,8 @@ use baler_common::transport::{
 
 use crate::SCHEME;
 use crate::config::{OtlpWriterConfig, Target};
-use exporter::{ALTERED, Counts};
+use crate::limits::Counts;
+use exporter::ALTERED;
 #[cfg(test)]
 pub(crate) use records::ChunkRecords;
 use thread::ThreadState;

@@ -33,18 +33,24 @@ pub(crate) struct RequestChunk {
     pub(crate) bytes: Vec<u8>,
 }
 
+/// The resource or the scope of the records that follow.
+#[derive(Debug, Default)]
+pub(super) struct Head<P> {
+    /// The part of each record.
+    pub(super) part: P,
+    /// The length of its message.
+    pub(super) bytes: usize,
+    /// Why the records are not taken, if they are not.
+    pub(super) malformed: Option<Malformed>,
+}
+
 /// Collects the records of a request, and makes chunks of them.
 #[derive(Debug)]
 pub(crate) struct Sink {
-    resource: Resource,
-    scope: Scope,
-    /// Why the records of the present resource or scope are not taken, if they are not.
-    bad_resource: Option<Malformed>,
-    bad_scope: Option<Malformed>,
-    /// The bytes of the present resource, scope and metric.
-    resource_bytes: usize,
-    scope_bytes: usize,
-    metric_bytes: usize,
+    pub(super) resource: Head<Resource>,
+    pub(super) scope: Head<Scope>,
+    /// The length of the part of the present metric that its data points share.
+    pub(crate) metric_bytes: usize,
     work: usize,
     pub(super) max_work: usize,
     chunks_bytes: usize,
@@ -60,12 +66,8 @@ impl Sink {
     /// Creates a sink whose first chunk has this identity.
     pub(crate) fn new(next: ChunkIdentity) -> Self {
         Self {
-            resource: Resource::default(),
-            scope: Scope::default(),
-            bad_resource: None,
-            bad_scope: None,
-            resource_bytes: 0,
-            scope_bytes: 0,
+            resource: Head::default(),
+            scope: Head::default(),
             metric_bytes: 0,
             work: 0,
             max_work: MAX_WORK,
@@ -76,25 +78,6 @@ impl Sink {
             chunks: Vec::new(),
             rejected: Rejected::new(),
         }
-    }
-
-    /// Sets the source of the records that follow, and the length of its message.
-    pub(super) fn set_resource(&mut self, bytes: usize, resource: Result<Resource, Malformed>) {
-        self.resource_bytes = bytes;
-        self.bad_resource = resource.as_ref().err().copied();
-        self.resource = resource.unwrap_or_default();
-    }
-
-    /// Sets the scope of the records that follow, and the length of its message.
-    pub(super) fn set_scope(&mut self, bytes: usize, scope: Result<Scope, Malformed>) {
-        self.scope_bytes = bytes;
-        self.bad_scope = scope.as_ref().err().copied();
-        self.scope = scope.unwrap_or_default();
-    }
-
-    /// Sets the length of the part of a metric that its data points share.
-    pub(crate) fn set_metric_bytes(&mut self, bytes: usize) {
-        self.metric_bytes = bytes;
     }
 
     /// Counts work.
@@ -109,11 +92,11 @@ impl Sink {
 
     /// Adds a record, which has no source yet.
     pub(crate) fn push(&mut self, record: Result<Telemetry, Malformed>) {
-        let bad_source = self.bad_resource.or(self.bad_scope);
+        let bad_source = self.resource.malformed.or(self.scope.malformed);
         match bad_source.map_or(record, Err) {
             Ok(_) if !self.has_room() => self.reject(Malformed::Amount, 1),
             Ok(record) => {
-                let shared = self.resource_bytes + self.scope_bytes + self.metric_bytes;
+                let shared = self.resource.bytes + self.scope.bytes + self.metric_bytes;
                 self.charge(shared + RECORD_WORK);
                 self.add(record);
             }
@@ -136,8 +119,8 @@ impl Sink {
     /// Lends the record the source, or takes it back. Copies would cost more than the rest.
     fn exchange_source(&mut self, record: &mut Telemetry) {
         let (resource, scope) = record.source();
-        std::mem::swap(resource, &mut self.resource);
-        std::mem::swap(scope, &mut self.scope);
+        std::mem::swap(resource, &mut self.resource.part);
+        std::mem::swap(scope, &mut self.scope.part);
     }
 
     fn reject(&mut self, malformed: Malformed, records: u64) {

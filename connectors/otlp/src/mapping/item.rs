@@ -78,7 +78,7 @@ impl Item for metrics::Metric {
 
     fn add_to(mut self, sink: &mut Sink) {
         let data = self.data.take();
-        sink.set_metric_bytes(self.encoded_len());
+        sink.metric_bytes = self.encoded_len();
         let metric = Metric::from_otlp(self);
         macro_rules! add {
             ($($type:ident { $($field:ident)* })*) => {
@@ -102,7 +102,7 @@ impl Item for metrics::Metric {
             };
         }
         data_points!(add);
-        sink.set_metric_bytes(0);
+        sink.metric_bytes = 0;
     }
 
     /// The data point joins the last metric, if it belongs to it.

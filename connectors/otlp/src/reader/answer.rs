@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use prost::Message as _;
 use serde_json::json;
@@ -53,87 +53,79 @@ impl Style {
     }
 }
 
-/// The answer to a request that was taken, but for these records.
-pub(super) fn taken(style: Style, signal: Signal, rejected: &Rejected) -> Response<Body> {
-    let count = rejected.values().sum::<u64>();
-    let reasons = rejected
-        .iter()
-        .map(|(reason, records)| format!("{records}: {reason}"));
-    let message = reasons.collect::<Vec<_>>().join("; ");
-    let success = PartialSuccess {
-        rejected: i64::try_from(count).unwrap_or(i64::MAX),
-        error_message: message,
-    };
-    let response = ExportResponse {
-        partial_success: (count > 0).then_some(success),
-    };
-    let mut trailers = HeaderMap::new();
-    let body = match style {
-        Style::Json => {
-            let body = response.partial_success.map_or_else(
-                || json!({}),
-                |it| {
-                    let rejected = it.rejected.to_string();
-                    let message = it.error_message;
-                    json!({ "partialSuccess": {
-                        signal.rejected_name(): rejected,
-                        "errorMessage": message,
-                    } })
-                },
-            );
-            body.to_string().into()
-        }
-        Style::Protobuf => response.encode_to_vec().into(),
-        Style::Grpc => {
-            trailers.insert("grpc-status", HeaderValue::from_static("0"));
-            frame(&response.encode_to_vec(), false).unwrap_or_default()
-        }
-    };
-    let body = Full::new(body);
-    let mut response = Response::new(match style {
-        Style::Grpc => body
-            .with_trailers(async move { Some(Ok(trailers)) })
-            .boxed(),
-        _ => body.boxed(),
-    });
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, style.content_type());
+fn response(style: Style, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, style.content_type());
     response
 }
 
+/// The answer to a request that was taken, but for these records.
+#[expect(clippy::expect_used, reason = "the text is short")]
+pub(super) fn taken(style: Style, signal: Signal, rejected: &Rejected) -> Response<Body> {
+    let count: u64 = rejected.values().sum();
+    let reasons = rejected.iter();
+    let reasons = reasons.map(|(reason, records)| format!("{records}: {reason}"));
+    let success = PartialSuccess {
+        rejected: count.cast_signed(),
+        error_message: reasons.collect::<Vec<_>>().join("; "),
+    };
+    let message = ExportResponse {
+        partial_success: (count > 0).then(|| success.clone()),
+    };
+    let message = message.encode_to_vec();
+    let body = match style {
+        Style::Json if count == 0 => Full::<Bytes>::from("{}").boxed(),
+        Style::Json => {
+            let rejected = success.rejected.to_string();
+            let message = success.error_message;
+            let partial = json!({ signal.rejected_name(): rejected, "errorMessage": message });
+            let body = json!({ "partialSuccess": partial });
+            Full::<Bytes>::from(body.to_string()).boxed()
+        }
+        Style::Protobuf => Full::<Bytes>::from(message).boxed(),
+        Style::Grpc => {
+            let frame = frame(&message, false).expect("a few reasons are not 4 GiB");
+            let done = (
+                HeaderName::from_static("grpc-status"),
+                HeaderValue::from_static("0"),
+            );
+            let trailers = async { Some(Ok([done].into_iter().collect())) };
+            Full::new(frame).with_trailers(trailers).boxed()
+        }
+    };
+    response(style, body)
+}
+
 /// The answer to a request that was not taken.
+#[expect(clippy::expect_used, reason = "the text and the status are constants")]
 pub(super) fn refused(style: Style, why: BadRequest) -> Response<Body> {
     let retry_seconds = why.is_retryable().then_some(RETRY_SECONDS);
     let status = Status::new(why.grpc(), why.to_string(), retry_seconds);
     let body = match style {
-        Style::Grpc => Bytes::new(),
-        Style::Json => json!({ "code": status.code, "message": status.message })
-            .to_string()
-            .into(),
-        Style::Protobuf => status.encode_to_vec().into(),
-    };
-    let mut response = Response::new(Full::new(body).boxed());
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, style.content_type());
-    if style == Style::Grpc {
-        headers.insert("grpc-status", status.code.into());
-        let details = [
-            ("grpc-message", status.message.clone()),
-            ("grpc-status-details-bin", status.to_header()),
-        ];
-        for (name, value) in details {
-            // Both are printable ASCII without a percent sign.
-            headers.extend(
-                HeaderValue::try_from(value)
-                    .ok()
-                    .map(|it| (hyper::header::HeaderName::from_static(name), it)),
-            );
+        Style::Grpc => Full::<Bytes>::default(),
+        Style::Json => {
+            let body = json!({ "code": status.code, "message": status.message });
+            Full::from(body.to_string())
         }
-        return response;
+        Style::Protobuf => Full::from(status.encode_to_vec()),
+    };
+    let mut response = response(style, body.boxed());
+    let headers = response.headers_mut();
+    if style == Style::Grpc {
+        let details = status.to_header();
+        headers.insert("grpc-status", status.code.into());
+        for (name, value) in [
+            ("grpc-message", status.message),
+            ("grpc-status-details-bin", details),
+        ] {
+            let value = HeaderValue::try_from(value);
+            headers.insert(name, value.expect("printable ASCII without a percent sign"));
+        }
+    } else {
+        headers.extend(retry_seconds.map(|it| (RETRY_AFTER, it.into())));
+        let status = StatusCode::from_u16(why.http());
+        *response.status_mut() = status.expect("it is from 400 to 599");
     }
-    headers.extend(retry_seconds.map(|it| (RETRY_AFTER, it.into())));
-    *response.status_mut() =
-        StatusCode::from_u16(why.http()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response
 }

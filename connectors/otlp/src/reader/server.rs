@@ -72,7 +72,7 @@ pub(super) async fn listen(
         };
         match accepted {
             Ok(_) if connections.len() >= config.max_connections.get() => {
-                state.count("connections_turned_away", 1);
+                state.counts.add("connections_turned_away", 1);
             }
             Ok((stream, _)) => {
                 connections.spawn(serve(stream, Arc::clone(&state), stop.clone()));
@@ -144,7 +144,7 @@ async fn answer(
         }
     };
     Ok(answered.unwrap_or_else(|why| {
-        state.count(why.name(), 1);
+        state.counts.add(why.name(), 1);
         refused(style.unwrap_or(Style::Protobuf), why)
     }))
 }

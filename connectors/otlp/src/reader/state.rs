@@ -1,6 +1,5 @@
 //! The state that the thread that serves the connections shares with the owner of the reader.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +11,7 @@ use tokio::sync::{Semaphore, oneshot};
 use crate::config::OtlpReaderConfig;
 use crate::decode::{Form, Rejected, Sink, decode};
 use crate::error::BadRequest;
-use crate::limits::{Budget, Share};
+use crate::limits::{Budget, Counts, Share};
 use crate::protocol::Signal;
 
 /// An event of a connection.
@@ -84,7 +83,7 @@ pub(super) struct ReaderState {
     pub(super) is_closing: AtomicBool,
     /// The identity of the next chunk.
     next: Mutex<ChunkIdentity>,
-    counts: Mutex<BTreeMap<&'static str, u64>>,
+    pub(super) counts: Counts,
     events: Sender<Event>,
 }
 
@@ -101,7 +100,7 @@ impl ReaderState {
             decoder: Semaphore::new(1),
             is_closing: AtomicBool::new(false),
             next: Mutex::new(next),
-            counts: Mutex::default(),
+            counts: Counts::default(),
             events,
         }
     }
@@ -119,9 +118,9 @@ impl ReaderState {
         let mut sink = Sink::new(*next);
         decode::<F>(signal, body, &mut sink)?;
         let (chunks, rejected, identity) = sink.finish();
-        self.count("requests", 1);
+        self.counts.add("requests", 1);
         for (reason, records) in &rejected {
-            self.count(reason.name(), *records);
+            self.counts.add(reason.name(), *records);
         }
         if chunks.is_empty() {
             return Ok((rejected, None));
@@ -135,7 +134,7 @@ impl ReaderState {
             _memory: memory,
         });
         for chunk in chunks {
-            self.count("records", chunk.meta.records.into());
+            self.counts.add("records", chunk.meta.records.into());
             self.send(Event::Chunk(Pending {
                 redelivered: false,
                 meta: chunk.meta,
@@ -153,15 +152,5 @@ impl ReaderState {
     fn send(&self, event: Event) {
         // Without an owner the event is not needed.
         drop(self.events.send(event));
-    }
-
-    pub(super) fn count(&self, name: &'static str, more: u64) {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        *counts.entry(name).or_default() += more;
-    }
-
-    pub(super) fn counts(&self) -> Vec<(&'static str, u64)> {
-        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.iter().map(|(name, count)| (*name, *count)).collect()
     }
 }

@@ -1,6 +1,5 @@
 //! Sends the records of one chunk: divides them into requests, repeats requests, and adds up answers.
 
-use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::ops::Range;
@@ -19,6 +18,7 @@ use super::records::ChunkRecords;
 use crate::client::{Answer, Client};
 use crate::config::{OtlpWriterConfig, Target};
 use crate::error::Refusal;
+use crate::limits::Counts;
 use crate::mapping::{self, Encoding};
 use crate::protocol::Signal;
 use crate::types::Telemetry;
@@ -34,22 +34,6 @@ const MAX_RECORDS: usize = 8_192;
 
 /// The count of numbers that are not in a file as they are in the records.
 pub(super) const ALTERED: &str = "altered_numbers";
-
-/// Counts since the writer was created, over all its reopenings.
-#[derive(Debug, Default)]
-pub(super) struct Counts(Mutex<BTreeMap<&'static str, u64>>);
-
-impl Counts {
-    pub(super) fn add(&self, name: &'static str, more: u64) {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *counts.entry(name).or_default() += more;
-    }
-
-    pub(super) fn all(&self) -> Vec<(&'static str, u64)> {
-        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.iter().map(|(name, count)| (*name, *count)).collect()
-    }
-}
 
 /// Sends the records of chunks.
 #[derive(Debug)]

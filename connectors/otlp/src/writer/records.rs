@@ -34,18 +34,17 @@ impl ChunkRecords {
     ///
     /// It cannot be decoded, or has records without a form in OTLP that must not be skipped.
     pub(crate) fn of(chunk: &Chunk, others: Others) -> Result<Self, String> {
-        let decoder = ChunkDecoder::new(Limits::default())
+        let mut decoder = ChunkDecoder::new(Limits::default())
             .with_well_known_types(&WELL_KNOWN_TYPES)
             .with_deserializer(KiekerDeserializer::default());
-        let mut decoder = decoder;
         let decoded = decoder.decode(&chunk.bytes);
         let decoded = decoded.map_err(|error| format!("the chunk cannot be decoded: {error}"))?;
         let batch = decoded.batch;
         let mut skipped = 0;
         for table in batch.tables().iter().filter(|it| !it.is_empty()) {
             let name = table.schema().name();
-            let is_telemetry = Telemetry::schemas().iter().any(|it| it.name() == name);
-            if is_telemetry || name == OperationExecutionRecord::schema().name() {
+            let is_call = name == OperationExecutionRecord::schema().name();
+            if is_call || signal_of(name).is_some() {
                 continue;
             }
             // It describes the writer of a log, and is in all of Kieker's streams.
@@ -93,10 +92,8 @@ impl ChunkRecords {
     }
 
     fn made(&self, signal: Signal) -> &[Span] {
-        match signal {
-            Signal::Traces => &self.made,
-            Signal::Logs | Signal::Metrics => &[],
-        }
+        let spans = (signal == Signal::Traces).then_some(&*self.made);
+        spans.unwrap_or_default()
     }
 
     /// Reads a range of the records of a signal.

@@ -9,8 +9,9 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::{runtime, time};
 
-use super::exporter::{Counts, Exporter};
+use super::exporter::Exporter;
 use crate::config::OtlpWriterConfig;
+use crate::limits::Counts;
 
 /// The state that the owner of a writer shares with its thread.
 #[derive(Debug)]
