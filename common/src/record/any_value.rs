@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
+use super::derived;
 use super::field_value::{FieldValue, Shape, refuse};
 use super::read::{Projection, ReadError};
 use super::reference::{RecordFields, ValueRef};
@@ -49,7 +50,7 @@ static SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(|| {
         (JSON, FieldType::String),
     ];
     let fields = fields.map(|(name, of)| Field::new(name, of.optional()));
-    Arc::new(Schema::new(ANY_VALUE_NAME, fields).expect("short names that differ"))
+    derived::schema(ANY_VALUE_NAME, fields.into())
 });
 
 /// Returns the present field of a nested record, or null; `None` if the record has another type.

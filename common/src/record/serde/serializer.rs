@@ -107,7 +107,8 @@ fn read_tuple(reader: &mut Reader<'_>, schema: &Schema) -> Result<Value, SerdeEr
 
 /// Reads the entries of a map.
 fn read_map(reader: &mut Reader<'_>, field_type: &FieldType) -> Result<Value, SerdeError> {
-    let value_type = field_type.map_value().expect("tracing makes whole maps");
+    let value_type = field_type.map_value();
+    let value_type = value_type.ok_or_else(|| refuse("a map without entries", field_type))?;
     let mut entries = Vec::new();
     reader.compound(|reader| {
         while !reader.is_at_end() {

@@ -124,7 +124,10 @@ fn write_type(field_type: &FieldType, out: &mut Vec<u8>) {
         FieldType::Record(schema) => write_schema(schema, out),
         FieldType::Map(_) => {
             let value = field_type.map_value();
-            write_type(value.expect("schemas refuse other entries"), out);
+            debug_assert!(value.is_some(), "schemas refuse other entries");
+            if let Some(value) = value {
+                write_type(value, out);
+            }
         }
         _ => {}
     }
