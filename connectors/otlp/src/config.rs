@@ -85,10 +85,12 @@ pub struct OtlpWriterConfig {
     pub max_request_bytes: NonZeroUsize,
     /// The most requests at a time. Default 8.
     pub max_requests: NonZeroUsize,
-    /// How long a chunk with Kieker's calls waits for their callers in later chunks. Default 1 s.
+    /// How long a chunk with calls of probes waits for their callers in later chunks. Default 1 s.
     pub hold: Duration,
     /// What becomes of records without a form in OTLP.
     pub others: Others,
+    /// The `service.name` of calls and events, whose records do not have it. Default their host.
+    pub service: Option<Box<str>>,
     /// The limits of chunks that are not confirmed. Default 64 chunks and 64 MiB.
     pub window: WindowLimits,
 }
@@ -139,6 +141,7 @@ impl OtlpWriterConfig {
             max_requests: non_zero!(8),
             hold: Duration::from_secs(1),
             others: Others::Refuse,
+            service: None,
             window: WindowLimits::new(non_zero!(64)),
         }
     }
@@ -171,6 +174,7 @@ impl OtlpWriterConfig {
         );
         set(&mut config.others, others?);
         set(&mut config.hold, uri.take_duration("hold")?);
+        config.service = uri.take_text("service").or(config.service);
         config.window.take(&mut uri)?;
         let max_request = uri.take_bytes_in("max_request")?;
         set(&mut config.max_request_bytes, max_request);

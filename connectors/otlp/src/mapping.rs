@@ -16,6 +16,7 @@ use crate::types::{Exemplar, Number, Resource, Scope, Telemetry, TraceId};
 
 pub(crate) use item::Item;
 pub(crate) use request::{Encoding, request};
+pub(crate) use value::attributes_of;
 
 /// A part of a record that is a part `M` of a message of OTLP.
 pub(crate) trait Otlp<M>: Sized {

@@ -1,8 +1,9 @@
 //! The sending end.
 
+mod call;
 mod calls;
+mod event;
 mod exporter;
-mod kieker;
 mod records;
 mod thread;
 

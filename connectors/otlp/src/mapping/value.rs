@@ -1,6 +1,6 @@
 //! Attributes, and values of any type.
 
-use baler_common::record::AnyValue;
+use baler_common::record::{AnyValue, ValueRef};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use opentelemetry_proto::tonic::common::v1::{self as otlp, any_value::Value};
@@ -33,6 +33,52 @@ impl Otlp<Vec<otlp::KeyValue>> for Attributes {
         });
         entries.collect()
     }
+}
+
+/// Makes attributes of fields; those without a value are left out.
+pub(crate) fn attributes_of<'a>(
+    fields: impl Iterator<Item = (&'a str, ValueRef<'a>)>,
+) -> Result<Attributes, Malformed> {
+    let present = fields.filter(|(_, value)| !matches!(value, ValueRef::Null));
+    let entries = present.map(|(name, value)| Ok((name.into(), Otlp::from_otlp(any(value))?)));
+    entries.collect::<Result<_, _>>().map(Attributes)
+}
+
+/// Returns the value of a field in OTLP's form.
+fn any(value: ValueRef<'_>) -> otlp::AnyValue {
+    let entry = |(key, value): (&str, _)| otlp::KeyValue {
+        key: key.into(),
+        value: Some(any(value)),
+        key_strindex: 0,
+    };
+    let value = match value {
+        ValueRef::Null => None,
+        ValueRef::Bool(value) => Some(Value::BoolValue(value)),
+        ValueRef::Signed(value) => Some(Value::IntValue(value)),
+        ValueRef::Unsigned(value) => Some(match i64::try_from(value) {
+            Ok(value) => Value::IntValue(value),
+            Err(_) => Value::StringValue(value.to_string()),
+        }),
+        ValueRef::F32(value) => Some(Value::DoubleValue(value.into())),
+        ValueRef::F64(value) => Some(Value::DoubleValue(value)),
+        ValueRef::Char(value) => Some(Value::StringValue(value.into())),
+        ValueRef::String(value) => Some(Value::StringValue(value.into())),
+        ValueRef::Bytes(value) => Some(Value::BytesValue(value.into())),
+        ValueRef::Enum(value) => value.name().map(|name| Value::StringValue(name.into())),
+        ValueRef::List(list) => Some(Value::ArrayValue(otlp::ArrayValue {
+            values: list.iter().map(any).collect(),
+        })),
+        ValueRef::Record(record) => match AnyValue::plain(record) {
+            Some(value) => return any(value),
+            None => Some(Value::KvlistValue(otlp::KeyValueList {
+                values: record.values().map(entry).collect(),
+            })),
+        },
+        ValueRef::Map(map) => Some(Value::KvlistValue(otlp::KeyValueList {
+            values: map.iter().map(entry).collect(),
+        })),
+    };
+    otlp::AnyValue { value }
 }
 
 impl Otlp<otlp::AnyValue> for AnyValue<'static> {

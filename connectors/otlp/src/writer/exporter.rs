@@ -45,7 +45,7 @@ pub(super) struct Exporter {
     retry: RetryPolicy,
     /// The chunks that may still be sent at the same time.
     requests: Semaphore,
-    /// Kieker's calls in the chunks that are not sent.
+    /// The calls in the chunks that are not sent.
     calls: Calls,
     /// The time before which the receiver wants no request.
     not_before: Mutex<Option<Instant>>,
@@ -132,7 +132,8 @@ impl Exporter {
         let mut place = self.requests.acquire().await;
         let decode = || ChunkRecords::of(chunk, self.config.others).map_err(refused);
         let mut records = decode()?;
-        let registered = self.calls.register(chunk.ticket, records.calls());
+        let (places, origins) = (records.places(), records.origins());
+        let registered = self.calls.register(chunk.ticket, places, origins);
         if !registered.is_complete() {
             // Chunks that wait take no memory but that of their calls.
             drop((records, place));
@@ -140,7 +141,9 @@ impl Exporter {
             place = self.requests.acquire().await;
             records = decode()?;
         }
-        let without_parent = records.make_spans(&self.calls, chunk.meta.identity);
+        let (identity, service) = (chunk.meta.identity, self.config.service.as_deref());
+        let made = records.make(&self.calls, identity, service);
+        let without_parent = made.map_err(refused)?;
         self.counts.add("skipped_records", records.skipped());
         self.counts.add("spans_without_parent", without_parent);
         // The first refusal; the other requests are sent all the same.

@@ -3,28 +3,46 @@
 use std::ops::Range;
 
 use baler_common::container::{ChunkDecoder, Limits};
-use baler_common::record::{Record as _, RecordBatch, Records as _};
+use baler_common::record::{Projection, Record, RecordBatch, RecordRef, Records as _, Schema};
 use baler_common::transport::{Chunk, ChunkIdentity};
 use baler_connector_kieker::container::KiekerDeserializer;
-use baler_connector_kieker::types::{
-    KiekerMetadataRecord, OperationExecutionRecord, WELL_KNOWN_TYPES,
-};
+use baler_connector_kieker::types::{KiekerMetadataRecord, TraceMetadata, WELL_KNOWN_TYPES};
 
-use super::calls::Calls;
-use super::kieker::spans;
+use super::call::{Call, SpanMaker, origin_of};
+use super::calls::{Calls, Origin, Place};
+use super::event::{Event, Link};
 use crate::config::Others;
+use crate::mapping::attributes_of;
 use crate::protocol::Signal;
-use crate::types::{Log, Span, Telemetry};
+use crate::types::{Attributes, Log, Span, Telemetry};
 
 /// The records of a chunk. They are read again for each request, so that only those of one request
 /// are in memory.
 #[derive(Debug)]
 pub(crate) struct ChunkRecords {
     batch: RecordBatch,
-    /// Kieker's calls, and the spans that were made of them.
-    calls: Vec<OperationExecutionRecord>,
-    made: Vec<Span>,
+    /// What the records of each table become.
+    kinds: Vec<Kind>,
+    places: Vec<Place>,
+    origins: Vec<(i64, Origin)>,
+    /// The spans and log records that were made of other records.
+    made: Vec<Telemetry>,
     skipped: u64,
+}
+
+/// What the records of a table become.
+#[derive(Debug)]
+enum Kind {
+    /// A span.
+    Call(Projection),
+    /// A log record.
+    Event(Projection),
+    /// A log record.
+    Link(Projection),
+    /// A record of this signal, as which they came.
+    Otlp(Signal),
+    /// Nothing.
+    Skipped,
 }
 
 impl ChunkRecords {
@@ -39,31 +57,47 @@ impl ChunkRecords {
             .with_deserializer(KiekerDeserializer::default());
         let decoded = decoder.decode(&chunk.bytes);
         let decoded = decoded.map_err(|error| format!("the chunk cannot be decoded: {error}"))?;
-        let batch = decoded.batch;
-        let mut skipped = 0;
-        for table in batch.tables().iter().filter(|it| !it.is_empty()) {
-            let name = table.schema().name();
-            let is_call = name == OperationExecutionRecord::schema().name();
-            if is_call || signal_of(name).is_some() {
-                continue;
-            }
-            // It describes the writer of a log, and is in all of Kieker's streams.
-            let is_metadata = name == KiekerMetadataRecord::schema().name();
-            if others == Others::Refuse && !is_metadata {
+        let mut records = Self {
+            batch: decoded.batch,
+            kinds: Vec::new(),
+            places: Vec::new(),
+            origins: Vec::new(),
+            made: Vec::new(),
+            skipped: 0,
+        };
+        for table in records.batch.tables() {
+            let kind = Kind::of(table.schema());
+            if kind.is_none() && others == Others::Refuse && !table.is_empty() {
                 return Err(format!(
-                    "{name} has no form in OTLP; filter such records out, or skip them by \
-                     others=skip"
+                    "{} has no form in OTLP; filter such records out, or skip them by others=skip",
+                    table.schema().name()
                 ));
             }
-            skipped += table.len() as u64;
+            let kind = kind.unwrap_or(Kind::Skipped);
+            if matches!(kind, Kind::Skipped) {
+                records.skipped += table.len() as u64;
+            }
+            records.kinds.push(kind);
         }
-        let calls = batch.read().collect::<Result<_, _>>();
-        Ok(Self {
-            calls: calls.map_err(|error| error.to_string())?,
-            batch,
-            made: Vec::new(),
-            skipped,
-        })
+        records.read_places()?;
+        Ok(records)
+    }
+
+    /// Reads the places of calls, and the origins of traces.
+    fn read_places(&mut self) -> Result<(), String> {
+        let metadata = self.batch.read::<TraceMetadata>();
+        for metadata in metadata {
+            let metadata = metadata.map_err(|error| error.to_string())?;
+            self.origins.extend(origin_of(&metadata));
+        }
+        for (kind, record) in kinds(&self.batch, &self.kinds) {
+            if let Kind::Call(fields) = kind {
+                let call: Call = read(fields, record)?;
+                self.places.extend(call.place());
+                self.origins.extend(call.origin());
+            }
+        }
+        Ok(())
     }
 
     /// Returns the number of records without a form in OTLP.
@@ -71,29 +105,56 @@ impl ChunkRecords {
         self.skipped
     }
 
-    /// Returns Kieker's calls.
-    pub(super) fn calls(&self) -> &[OperationExecutionRecord] {
-        &self.calls
+    /// Returns the places of the calls.
+    pub(super) fn places(&self) -> &[Place] {
+        &self.places
     }
 
-    /// Makes spans of Kieker's calls. Returns the number of those whose caller is unknown.
-    pub(super) fn make_spans(&mut self, known: &Calls, identity: ChunkIdentity) -> u64 {
-        let (made, without_parent) = spans(&self.calls, known, identity);
-        self.made = made;
-        without_parent
+    /// Returns where traces from other processes come from, by Kieker's ids.
+    pub(super) fn origins(&self) -> &[(i64, Origin)] {
+        &self.origins
+    }
+
+    /// Makes spans of calls, and log records of events. Returns the number of calls whose caller is
+    /// unknown.
+    ///
+    /// # Errors
+    ///
+    /// A field has a value that OTLP cannot hold.
+    pub(super) fn make(
+        &mut self,
+        known: &Calls,
+        identity: ChunkIdentity,
+        service: Option<&str>,
+    ) -> Result<u64, String> {
+        let mut spans = SpanMaker::new(known, identity, service);
+        for ((kind, record), position) in kinds(&self.batch, &self.kinds).zip(0..) {
+            self.made.push(match kind {
+                Kind::Call(fields) => {
+                    let others = others::<Call>(record)?;
+                    Telemetry::Span(spans.span(read(fields, record)?, others, position))
+                }
+                Kind::Event(fields) => {
+                    let event: Event = read(fields, record)?;
+                    Telemetry::Log(event.log(others::<Event>(record)?, service))
+                }
+                Kind::Link(fields) => Telemetry::Log(read::<Link>(fields, record)?.log(service)),
+                Kind::Otlp(_) | Kind::Skipped => continue,
+            });
+        }
+        Ok(spans.without_parent)
     }
 
     /// Returns the number of records of a signal.
     pub(crate) fn len(&self, signal: Signal) -> usize {
-        let tables = self.batch.tables().iter();
-        let known = tables.filter(|it| signal_of(it.schema().name()) == Some(signal));
-        let stored: usize = known.map(|it| it.len()).sum();
-        stored + self.made(signal).len()
+        let tables = self.batch.tables().iter().zip(&self.kinds);
+        let known = tables.filter(|(_, kind)| matches!(kind, Kind::Otlp(it) if *it == signal));
+        let stored: usize = known.map(|(table, _)| table.len()).sum();
+        stored + self.made(signal).count()
     }
 
-    fn made(&self, signal: Signal) -> &[Span] {
-        let spans = (signal == Signal::Traces).then_some(&*self.made);
-        spans.unwrap_or_default()
+    fn made(&self, signal: Signal) -> impl Iterator<Item = &Telemetry> {
+        self.made.iter().filter(move |it| it.signal() == signal)
     }
 
     /// Reads a range of the records of a signal.
@@ -108,10 +169,67 @@ impl ChunkRecords {
     ) -> Result<Vec<Telemetry>, String> {
         let read = self.batch.read::<Telemetry>();
         let stored = read.filter(|it| it.as_ref().map_or(true, |it| it.signal() == signal));
-        let made = self.made(signal).iter().cloned();
-        let all = stored.chain(made.map(|it| Ok(Telemetry::Span(it))));
+        let all = stored.chain(self.made(signal).cloned().map(Ok));
         let records: Result<_, _> = all.skip(range.start).take(range.len()).collect();
         records.map_err(|error| error.to_string())
+    }
+}
+
+/// Returns the records of a batch with the kinds of their tables.
+fn kinds<'a>(
+    batch: &'a RecordBatch,
+    kinds: &'a [Kind],
+) -> impl Iterator<Item = (&'a Kind, RecordRef<'a>)> {
+    let tables = batch.order().iter().map(|table| kinds.get(*table as usize));
+    let all = tables.zip(batch.records());
+    all.filter_map(|(kind, record)| Some((kind?, record)))
+}
+
+fn read<R: Record>(fields: &Projection, record: RecordRef<'_>) -> Result<R, String> {
+    let read = fields.read(record.fields());
+    read.map_err(|error| error.to_string())
+}
+
+/// Returns the fields that `R` does not have.
+fn others<R: Record>(record: RecordRef<'_>) -> Result<Attributes, String> {
+    let fields = record.fields().values();
+    let others = fields.filter(|(name, _)| R::schema().position(name).is_none());
+    // As tracing-opentelemetry names them.
+    let others = others.map(|(name, value)| match name {
+        "busy" => ("busy_ns", value),
+        "idle" => ("idle_ns", value),
+        _ => (name, value),
+    });
+    attributes_of(others).map_err(|error| error.to_string())
+}
+
+impl Kind {
+    /// Returns what records of a type become; `None` if they have no form in OTLP.
+    fn of(schema: &Schema) -> Option<Self> {
+        let name = schema.name();
+        if let Some(signal) = signal_of(name) {
+            return Some(Self::Otlp(signal));
+        }
+        // They describe logs and traces, and are in all of Kieker's streams.
+        let described = [KiekerMetadataRecord::schema(), TraceMetadata::schema()];
+        if described.iter().any(|it| it.name() == name) {
+            return Some(Self::Skipped);
+        }
+        let has = |fields: &[&str]| fields.iter().all(|it| schema.position(it).is_some());
+        let projection = |reader: &Schema, required| {
+            let matched = has(required).then(|| Projection::new(reader, schema).ok());
+            matched.flatten()
+        };
+        if let Some(fields) = projection(Call::schema(), Call::REQUIRED) {
+            Some(Self::Call(fields))
+        } else if let Some(fields) = projection(Link::schema(), Link::REQUIRED) {
+            Some(Self::Link(fields))
+        } else if let Some(fields) = projection(Event::schema(), Event::REQUIRED) {
+            Some(Self::Event(fields))
+        } else {
+            // The start of a span of `tracing`, whose end is another record.
+            has(&["tin", "spanId", "w3cTraceHigh"]).then_some(Self::Skipped)
+        }
     }
 }
 

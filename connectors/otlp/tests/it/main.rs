@@ -8,4 +8,5 @@ mod corpus;
 mod kieker;
 mod reader;
 mod support;
+mod tracing;
 mod writer;
