@@ -6,6 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
 
 use baler_connector_kafka::EmbeddedCluster;
+use baler_connector_testkit::faults::RabbitMqNode;
 use serde_json::{Value, json};
 
 use crate::relay::RelayProcess;
@@ -27,18 +28,27 @@ fn python() -> Command {
     python
 }
 
+/// The number of records of each kind: `BALER_OTLP_RECORDS`, or 10,000.
+fn records() -> u64 {
+    let set = std::env::var("BALER_OTLP_RECORDS");
+    set.map_or(10_000, |number| number.parse().expect("a number"))
+}
+
 #[test]
-fn records_of_pythons_exporters_pass_through_kafka_field_by_field() {
+fn records_of_pythons_exporters_pass_through_rabbitmq_and_kafka_field_by_field() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let cluster = EmbeddedCluster::start("otlp", 4).unwrap();
     let topic = format!("kafka://{}/otlp", cluster.bootstrap_servers());
-    let first = RelayProcess::start("otlp://127.0.0.1:0", &topic, &path("first"), &[]);
+    let node = RabbitMqNode::start().unwrap();
+    let queue = node.uri("?queue=otlp");
+    let first = RelayProcess::start("otlp://127.0.0.1:0", &queue, &path("first"), &[]);
+    let second = RelayProcess::between(&queue, &topic);
     let errors = path("errors");
     let mut python = python()
         .arg(workspace("cli/tests/it/otlp/exporters.py"))
         .arg(first.uri.trim_start_matches("tcp://"))
-        .arg("10000")
+        .arg(records().to_string())
         .stdout(Stdio::piped())
         .stderr(fs::File::create(&errors).unwrap())
         .spawn()
@@ -62,9 +72,10 @@ fn records_of_pythons_exporters_pass_through_kafka_field_by_field() {
     let status = python.wait().unwrap();
     assert!(status.success(), "{status}: {}", errors());
     let counts: Value = serde_json::from_str(&counts).unwrap();
-    let expected = json!({ "spans": 10_000, "logs": 10_000, "points": 10_000 });
+    let all = records();
+    let expected = json!({ "spans": all, "logs": all, "points": all });
     assert_eq!(counts, expected);
-    for relay in [first].into_iter().chain(relays) {
+    for relay in [first, second].into_iter().chain(relays) {
         let (summary, code) = relay.end();
         assert_eq!((code, &summary["quarantined"]), (0, &json!(0)), "{summary}");
     }
