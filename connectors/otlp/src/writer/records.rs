@@ -180,9 +180,8 @@ fn kinds<'a>(
     batch: &'a RecordBatch,
     kinds: &'a [Kind],
 ) -> impl Iterator<Item = (&'a Kind, RecordRef<'a>)> {
-    let tables = batch.order().iter().map(|table| kinds.get(*table as usize));
-    let all = tables.zip(batch.records());
-    all.filter_map(|(kind, record)| Some((kind?, record)))
+    let all = batch.records().with_tables();
+    all.filter_map(|(table, record)| Some((kinds.get(table)?, record)))
 }
 
 fn read<R: Record>(fields: &Projection, record: RecordRef<'_>) -> Result<R, String> {

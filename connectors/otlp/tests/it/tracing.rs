@@ -83,12 +83,13 @@ fn spans_and_probes_are_one_trace_from_one_service_to_the_next() {
         });
         let headers = request.in_scope(|| {
             probed(|| {
+                let probed = TraceContext::current().traceparent().unwrap();
                 let query = info_span!("query", otel.kind = "Client").entered();
                 query.follows_from(&request);
                 error!(code = 5, "no answer");
                 let header = traceparent().unwrap();
                 drop(query);
-                [header, TraceContext::current().traceparent().unwrap()]
+                [header, probed]
             })
         });
         drop(request);
