@@ -1,7 +1,7 @@
 //! Accepts connections, and reads their requests.
 
 use std::convert::Infallible;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -99,8 +99,14 @@ async fn serve(
         secured = secure(stream, tls) => secured,
         _ = stop.changed() => return,
     };
-    let Ok(stream) = secured else {
-        return state.counts.add("connections_without_tls", 1);
+    let stream = match secured {
+        Ok(stream) => stream,
+        // Only rustls returns an error of this kind here.
+        Err(error) if error.kind() == ErrorKind::InvalidData => {
+            return state.counts.add("connections_without_tls", 1);
+        }
+        // The peer sent nothing more, perhaps to check whether the port is open.
+        Err(_) => return,
     };
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
