@@ -61,8 +61,8 @@ pub(crate) struct Client {
     place: Place,
     tls: Option<TlsFiles>,
     prefix: Box<str>,
-    /// The headers of the settings.
-    headers: HeaderMap,
+    /// The headers of the settings; boxed, because they are large and mostly none.
+    headers: Box<HeaderMap>,
     compression: Compression,
     timeout: Duration,
     connections: Connections,
@@ -98,7 +98,7 @@ impl Client {
             place: place.clone(),
             tls: config.tls.clone(),
             prefix: prefix.into(),
-            headers,
+            headers: headers.into(),
             compression: config.compression,
             timeout: config.timeout,
             connections: in_time("connect to", config.timeout, connecting).await?,
@@ -130,7 +130,7 @@ impl Client {
         let mut request = Request::post(uri).header(USER_AGENT, agent);
         // A wrong URI has no headers, and its error comes with the body.
         if let Some(headers) = request.headers_mut() {
-            headers.extend(self.headers.clone());
+            headers.extend((*self.headers).clone());
         }
         request
     }
