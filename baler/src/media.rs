@@ -57,7 +57,15 @@ pub fn media() -> Media {
     let media = media.with(baler_connector_otlp::MEDIUM);
     #[cfg(not(feature = "otlp"))]
     let media = media.without(
-        &["otlp", "otlp+file", "otlp+grpc", "otlp+http"],
+        &[
+            "otlp",
+            "otlp+file",
+            "otlp+grpc",
+            "otlp+http",
+            "otlp+https",
+            "otlp+tls",
+            "otlp+unix",
+        ],
         &lacks("otlp"),
     );
     media

@@ -15,7 +15,9 @@ pub(super) fn sources() -> String {
         #[cfg(feature = "kieker")]
         "kieker-log:DIR            reads a log of Kieker, text or binary",
         #[cfg(feature = "otlp")]
-        "otlp://host:port          listens for senders of OTLP, by gRPC or HTTP",
+        "otlp://host:port          listens for senders of OTLP, by gRPC or HTTP;",
+        #[cfg(feature = "otlp")]
+        "                          otlp+tls: with TLS, otlp+unix:PATH at a socket",
         "file:///folder            reads a folder or a file",
         "jsonl:PATH                reads JSON lines: of a file, a folder,",
         "                          names with *, or standard input (-)",
@@ -39,7 +41,9 @@ pub(super) fn targets() -> String {
         #[cfg(feature = "otlp")]
         "otlp://host:port          a receiver of OTLP/gRPC; otlp+http: by HTTP,",
         #[cfg(feature = "otlp")]
-        "                          otlp+file:PATH to a file",
+        "                          otlp+tls: and otlp+https: with TLS,",
+        #[cfg(feature = "otlp")]
+        "                          otlp+unix:PATH a socket, otlp+file:PATH a file",
         "file:///folder            a folder",
         "null:                     nothing; chunks are discarded",
     ])

@@ -1,10 +1,12 @@
 //! Connections to a receiver, its requests and its answers.
 
-use std::sync::{Mutex, PoisonError};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use baler_common::transport::Failure;
-use baler_common::transport::uri::Host;
+use baler_common::transport::tls::{self, TlsFiles};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Collected, Full, Limited};
 use hyper::body::Incoming;
@@ -14,14 +16,20 @@ use hyper::http::request::Builder;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use prost::Message as _;
-use tokio::net::TcpStream;
+use rustls::DEFAULT_VERSIONS;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::time;
+use tokio_rustls::TlsConnector;
 
 use crate::compression::Compression;
-use crate::config::{OtlpWriterConfig, Target};
+use crate::config::{OtlpWriterConfig, Place, Target};
 use crate::error::Refusal;
+use crate::headers;
 use crate::limits::MAX_ANSWER_BYTES;
-use crate::protocol::{ExportResponse, PREFIX_BYTES, PartialSuccess, Signal, Status, frame};
+use crate::protocol::{
+    ALPN_HTTP1, ALPN_HTTP2, ExportResponse, PREFIX_BYTES, PartialSuccess, Signal, Status, frame,
+};
 
 /// How often a silent connection of HTTP/2 is asked whether it is alive.
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -42,11 +50,19 @@ pub(crate) enum Answer {
     },
 }
 
+/// A connection by TCP, by a Unix socket or by TLS.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
 /// Connections to one receiver.
 #[derive(Debug)]
 pub(crate) struct Client {
-    host: Host,
+    place: Place,
+    tls: Option<TlsFiles>,
     prefix: Box<str>,
+    /// The headers of the settings; boxed, because they are large and mostly none.
+    headers: Box<HeaderMap>,
     compression: Compression,
     timeout: Duration,
     connections: Connections,
@@ -63,19 +79,26 @@ enum Connections {
 impl Client {
     /// Connects to the receiver.
     pub(crate) async fn connect(
-        host: &Host,
+        place: &Place,
         prefix: &str,
         config: &OtlpWriterConfig,
     ) -> Result<Self, Failure> {
+        let mut headers = config.headers.clone();
+        if let Some(path) = &config.headers_file {
+            headers.extend(headers::read(path)?);
+        }
+        let tls = config.tls.as_ref();
         let connecting = async {
             Ok(match config.target {
-                Target::Grpc(_) => Connections::Grpc(connect_grpc(host).await?),
-                _ => Connections::Http(Mutex::new(vec![connect_http(host).await?])),
+                Target::Grpc(_) => Connections::Grpc(connect_grpc(place, tls).await?),
+                _ => Connections::Http(Mutex::new(vec![connect_http(place, tls).await?])),
             })
         };
         Ok(Self {
-            host: host.clone(),
+            place: place.clone(),
+            tls: config.tls.clone(),
             prefix: prefix.into(),
+            headers: headers.into(),
             compression: config.compression,
             timeout: config.timeout,
             connections: in_time("connect to", config.timeout, connecting).await?,
@@ -104,7 +127,20 @@ impl Client {
     /// Begins a request.
     fn request(&self, uri: String) -> Builder {
         let agent = concat!("baler/", env!("CARGO_PKG_VERSION"));
-        Request::post(uri).header(USER_AGENT, agent)
+        let mut request = Request::post(uri).header(USER_AGENT, agent);
+        // A wrong URI has no headers, and its error comes with the body.
+        if let Some(headers) = request.headers_mut() {
+            headers.extend((*self.headers).clone());
+        }
+        request
+    }
+
+    /// Returns the host in requests. A Unix socket has none; this is the one of gRPC's own clients.
+    fn host(&self) -> String {
+        match &self.place {
+            Place::Tcp(host) => host.to_string(),
+            Place::Unix(_) => "localhost".to_owned(),
+        }
     }
 
     async fn send_grpc(
@@ -116,8 +152,10 @@ impl Client {
         let is_compressed = self.compression != Compression::None;
         let body = frame(body, is_compressed);
         let body = body.ok_or_else(|| Failure::last("write to", "a request is above 4 GiB"))?;
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let uri = format!("{scheme}://{}{}", self.host(), signal.grpc_path());
         let request = self
-            .request(format!("http://{}{}", self.host, signal.grpc_path()))
+            .request(uri)
             .header(CONTENT_TYPE, "application/grpc")
             .header(TE, "trailers")
             .header("grpc-encoding", self.compression.name())
@@ -161,7 +199,7 @@ impl Client {
     ) -> Result<Answer, Failure> {
         let mut request = self
             .request(format!("{}{}", self.prefix, signal.http_path()))
-            .header(HOST, self.host.to_string())
+            .header(HOST, self.host())
             .header(CONTENT_TYPE, "application/x-protobuf");
         if self.compression != Compression::None {
             request = request.header(CONTENT_ENCODING, self.compression.name());
@@ -178,7 +216,7 @@ impl Client {
         }
         let mut connection = match idle {
             Some(connection) => connection,
-            None => connect_http(&self.host).await?,
+            None => connect_http(&self.place, self.tls.as_ref()).await?,
         };
         let response = connection.send_request(request).await.map_err(broken)?;
         let status = response.status();
@@ -193,17 +231,45 @@ impl Client {
     }
 }
 
-async fn connect(host: &Host) -> Result<TcpStream, Failure> {
+/// Connects, and sets up TLS for this protocol if there are files for it.
+async fn connect(
+    place: &Place,
+    tls: Option<&TlsFiles>,
+    protocol: &[u8],
+) -> Result<TokioIo<Box<dyn Stream>>, Failure> {
+    let failed = |error: io::Error| Failure::of_io("connect to", &error);
+    let host = match place {
+        Place::Tcp(host) => host,
+        Place::Unix(path) => {
+            let stream = UnixStream::connect(path).await.map_err(failed)?;
+            return Ok(TokioIo::new(Box::new(stream)));
+        }
+    };
     let port = host.port.unwrap_or(0);
     let stream = TcpStream::connect((&*host.name, port)).await;
-    let stream = stream.map_err(|error| Failure::of_io("connect to", &error))?;
+    let stream = stream.map_err(failed)?;
     let set = stream.set_nodelay(true);
     set.map_err(|error| Failure::of_io("set up", &error))?;
-    Ok(stream)
+    let Some(files) = tls else {
+        return Ok(TokioIo::new(Box::new(stream)));
+    };
+    let authorities = files.required_authorities(fs::read)?;
+    let (mut config, name) = files.client(fs::read, DEFAULT_VERSIONS, authorities, &host.name)?;
+    Arc::make_mut(&mut config).alpn_protocols = vec![protocol.to_vec()];
+    let secured = TlsConnector::from(config).connect(name, stream).await;
+    let secured = secured.map_err(|error| match error.kind() {
+        // Only rustls returns an error of this kind here.
+        ErrorKind::InvalidData => tls::failure(error),
+        _ => failed(error),
+    })?;
+    Ok(TokioIo::new(Box::new(secured)))
 }
 
-async fn connect_grpc(host: &Host) -> Result<http2::SendRequest<Full<Bytes>>, Failure> {
-    let stream = TokioIo::new(connect(host).await?);
+async fn connect_grpc(
+    place: &Place,
+    tls: Option<&TlsFiles>,
+) -> Result<http2::SendRequest<Full<Bytes>>, Failure> {
+    let stream = connect(place, tls, ALPN_HTTP2).await?;
     let (sender, connection) = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .keep_alive_interval(KEEPALIVE)
@@ -215,8 +281,11 @@ async fn connect_grpc(host: &Host) -> Result<http2::SendRequest<Full<Bytes>>, Fa
     Ok(sender)
 }
 
-async fn connect_http(host: &Host) -> Result<http1::SendRequest<Full<Bytes>>, Failure> {
-    let stream = TokioIo::new(connect(host).await?);
+async fn connect_http(
+    place: &Place,
+    tls: Option<&TlsFiles>,
+) -> Result<http1::SendRequest<Full<Bytes>>, Failure> {
+    let stream = connect(place, tls, ALPN_HTTP1).await?;
     let (sender, connection) = http1::handshake(stream).await.map_err(broken)?;
     // Its error is that of its request, too.
     tokio::spawn(async move { connection.await.ok() });

@@ -7,17 +7,21 @@ use std::time::Duration;
 
 use baler_common::non_zero;
 use baler_common::transport::WindowLimits;
+use baler_common::transport::tls::TlsFiles;
 use baler_common::transport::uri::{Host, Uri, UriError, set};
+use hyper::HeaderMap;
 
 use crate::compression::Compression;
-use crate::{SCHEME_FILE, SCHEME_GRPC, SCHEME_HTTP};
+use crate::headers;
+use crate::{SCHEME_FILE, SCHEME_GRPC, SCHEME_HTTP, SCHEME_HTTPS, SCHEME_TLS, SCHEME_UNIX};
 
 /// The settings of a reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OtlpReaderConfig {
     scheme: Box<str>,
-    pub(crate) host: Host,
+    pub(crate) place: Place,
+    pub(crate) tls: Option<TlsFiles>,
     /// The memory of requests that are not answered, in bytes. Default 256 MiB: a body, compressed and
     /// decompressed, has up to 64 MiB each. Alone, every request has enough.
     pub memory_bytes: NonZeroUsize,
@@ -30,14 +34,14 @@ pub struct OtlpReaderConfig {
 impl OtlpReaderConfig {
     /// Returns the defaults for this host and port. At port 0 the operating system chooses the port.
     pub fn new(host: impl Into<Box<str>>, port: u16) -> Self {
-        let (name, port) = (host.into(), Some(port));
-        Self::at(SCHEME_GRPC, Host { name, port })
+        Self::at(SCHEME_GRPC, Place::tcp(host, port))
     }
 
-    fn at(scheme: &str, host: Host) -> Self {
+    fn at(scheme: &str, place: Place) -> Self {
         Self {
             scheme: scheme.into(),
-            host,
+            place,
+            tls: None,
             memory_bytes: non_zero!(256 << 20),
             max_requests: non_zero!(1_024),
             max_connections: non_zero!(1_024),
@@ -48,12 +52,13 @@ impl OtlpReaderConfig {
     ///
     /// # Errors
     ///
-    /// The URI has no host or port, has a path, or a setting that is unknown or wrong.
+    /// The URI has no host or port, has a path beside them, or a setting that is unknown or wrong.
     pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
         if uri.scheme() == SCHEME_FILE {
             return Err(UriError::refused("otlp+file: can only be written"));
         }
-        let mut config = Self::at(uri.scheme(), uri.address()?);
+        let mut config = Self::at(uri.scheme(), Place::of(&uri)?);
+        config.tls = take_tls(&mut uri)?;
         set(&mut config.memory_bytes, uri.take_bytes_in("memory")?);
         set(&mut config.max_requests, uri.take_number("max_requests")?);
         let max_connections = uri.take_number("max_connections")?;
@@ -61,12 +66,18 @@ impl OtlpReaderConfig {
         uri.finish()?;
         Ok(config)
     }
+
+    /// Whether only senders with a certificate of an authority are admitted.
+    pub(crate) fn demands_certificates(&self) -> bool {
+        let files = self.tls.as_ref();
+        files.is_some_and(TlsFiles::demands_certificates)
+    }
 }
 
 /// Shows the endpoint as a URI without settings.
 impl fmt::Display for OtlpReaderConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}", self.scheme, self.host)
+        self.place.write_uri(&self.scheme, f)
     }
 }
 
@@ -75,6 +86,11 @@ impl fmt::Display for OtlpReaderConfig {
 #[non_exhaustive]
 pub struct OtlpWriterConfig {
     pub(crate) target: Target,
+    pub(crate) tls: Option<TlsFiles>,
+    pub(crate) headers: HeaderMap,
+    /// A file with further headers of requests, `name=value` in each line. It is read at every opening
+    /// of the writer. Default none.
+    pub headers_file: Option<PathBuf>,
     /// The compression of requests. Default gzip, which every receiver takes.
     pub compression: Compression,
     /// The time limit of connecting, and of the answer to a request. Default 10 s, as in the
@@ -99,9 +115,57 @@ pub struct OtlpWriterConfig {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
     File(PathBuf),
-    Grpc(Host),
-    /// A host, and what stands before the path of a request.
-    Http(Host, Box<str>),
+    Grpc(Place),
+    /// A place, and what stands before the path of a request.
+    Http(Place, Box<str>),
+}
+
+/// The place where a receiver listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    Tcp(Host),
+    /// The path of a Unix socket.
+    Unix(PathBuf),
+}
+
+impl Place {
+    fn tcp(host: impl Into<Box<str>>, port: u16) -> Self {
+        let (name, port) = (host.into(), Some(port));
+        Self::Tcp(Host { name, port })
+    }
+
+    /// Returns the place of `otlp+unix:PATH`, or of `otlp://host:port`.
+    fn of(uri: &Uri) -> Result<Self, UriError> {
+        match uri.scheme() {
+            SCHEME_UNIX => Ok(Self::Unix(path_of(uri, "the path of the socket")?)),
+            _ => Ok(Self::Tcp(uri.address()?)),
+        }
+    }
+
+    fn write_uri(&self, scheme: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(host) => write!(f, "{scheme}://{host}"),
+            Self::Unix(path) => write!(f, "{SCHEME_UNIX}:{}", path.display()),
+        }
+    }
+}
+
+/// Returns the path of a URI without a host.
+fn path_of(uri: &Uri, what: &str) -> Result<PathBuf, UriError> {
+    uri.no_host()?;
+    match uri.path() {
+        "" => Err(uri.missing_in_path(what)),
+        path => Ok(path.into()),
+    }
+}
+
+/// Takes the files of TLS.
+fn take_tls(uri: &mut Uri) -> Result<Option<TlsFiles>, UriError> {
+    let scheme = match uri.scheme() {
+        SCHEME_HTTP | SCHEME_HTTPS => SCHEME_HTTPS,
+        _ => SCHEME_TLS,
+    };
+    TlsFiles::take(uri, scheme)
 }
 
 /// What becomes of records without a form in OTLP.
@@ -117,14 +181,12 @@ pub enum Others {
 impl OtlpWriterConfig {
     /// Returns the defaults for a receiver of OTLP/gRPC.
     pub fn grpc(host: impl Into<Box<str>>, port: u16) -> Self {
-        let (name, port) = (host.into(), Some(port));
-        Self::to(Target::Grpc(Host { name, port }))
+        Self::to(Target::Grpc(Place::tcp(host, port)))
     }
 
     /// Returns the defaults for a receiver of OTLP/HTTP.
     pub fn http(host: impl Into<Box<str>>, port: u16) -> Self {
-        let (name, port) = (host.into(), Some(port));
-        Self::to(Target::Http(Host { name, port }, "".into()))
+        Self::to(Target::Http(Place::tcp(host, port), "".into()))
     }
 
     /// Returns the defaults for a file of JSON lines.
@@ -135,6 +197,9 @@ impl OtlpWriterConfig {
     fn to(target: Target) -> Self {
         Self {
             target,
+            tls: None,
+            headers: HeaderMap::new(),
+            headers_file: None,
             compression: Compression::Gzip,
             timeout: Duration::from_secs(10),
             max_request_bytes: non_zero!(4 << 20),
@@ -153,19 +218,16 @@ impl OtlpWriterConfig {
     /// The URI has no host or port, or a setting that is unknown or wrong.
     pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
         let target = match uri.scheme() {
-            SCHEME_FILE if uri.path().is_empty() => return Err(uri.missing_in_path("the file")),
-            SCHEME_FILE => {
-                uri.no_host()?;
-                Target::File(uri.path().into())
-            }
-            SCHEME_HTTP => {
+            SCHEME_FILE => Target::File(path_of(&uri, "the file")?),
+            SCHEME_HTTP | SCHEME_HTTPS => {
                 let host = uri.host()?.clone();
                 if host.port.is_none() {
                     return Err(uri.missing_after_hosts("the port"));
                 }
-                Target::Http(host, uri.path_as_typed().trim_end_matches('/').into())
+                let place = Place::Tcp(host);
+                Target::Http(place, uri.path_as_typed().trim_end_matches('/').into())
             }
-            _ => Target::Grpc(uri.address()?),
+            _ => Target::Grpc(Place::of(&uri)?),
         };
         let mut config = Self::to(target);
         let others = uri.take_choice(
@@ -179,6 +241,11 @@ impl OtlpWriterConfig {
         let max_request = uri.take_bytes_in("max_request")?;
         set(&mut config.max_request_bytes, max_request);
         if !matches!(config.target, Target::File(_)) {
+            config.tls = take_tls(&mut uri)?;
+            let parse = |list: &str| headers::parse(list.split(','));
+            let headers = uri.take_with("headers", headers::EXPECTED, parse)?;
+            set(&mut config.headers, headers);
+            config.headers_file = uri.take_path("headers_file");
             let names = [Compression::Gzip, Compression::None, Compression::Zstd];
             let names = names.map(|it| (it.setting(), it));
             set(
@@ -196,10 +263,16 @@ impl OtlpWriterConfig {
 /// Shows the endpoint as a URI without settings.
 impl fmt::Display for OtlpWriterConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_secure = self.tls.is_some();
         match &self.target {
             Target::File(path) => write!(f, "{SCHEME_FILE}:{}", path.display()),
-            Target::Grpc(host) => write!(f, "{SCHEME_GRPC}://{host}"),
-            Target::Http(host, path) => write!(f, "{SCHEME_HTTP}://{host}{path}"),
+            Target::Grpc(place) => {
+                place.write_uri(if is_secure { SCHEME_TLS } else { SCHEME_GRPC }, f)
+            }
+            Target::Http(place, path) => {
+                place.write_uri(if is_secure { SCHEME_HTTPS } else { SCHEME_HTTP }, f)?;
+                f.write_str(path)
+            }
         }
     }
 }

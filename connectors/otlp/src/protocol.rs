@@ -8,6 +8,10 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::{Buf as _, Bytes};
 use prost::Message;
 
+/// The names of HTTP/1.1 and HTTP/2 in a handshake of TLS (ALPN, RFC 7301).
+pub(crate) const ALPN_HTTP1: &[u8] = b"http/1.1";
+pub(crate) const ALPN_HTTP2: &[u8] = b"h2";
+
 /// A kind of telemetry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {

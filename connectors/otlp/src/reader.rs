@@ -2,10 +2,12 @@
 
 mod answer;
 mod server;
+mod socket;
 mod state;
 
 use std::collections::{HashMap, VecDeque};
-use std::net::{SocketAddr, TcpListener};
+use std::fs;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, channel};
@@ -16,11 +18,14 @@ use baler_common::transport::{
     ChunkIdentity, ChunkReader, Delivery, Epoch, Failure, Order, ProducerId, ReaderCapability,
     ReaderCloseReport, ReaderStats, Received, Settled, Token, TransportError, Verdict, panic_text,
 };
+use rustls::DEFAULT_VERSIONS;
 use tokio::runtime;
 use tokio::sync::watch;
 
 use crate::SCHEME;
 use crate::config::OtlpReaderConfig;
+use crate::protocol::{ALPN_HTTP1, ALPN_HTTP2};
+use socket::Socket;
 use state::{Event, Pending, ReaderState};
 
 /// Listens, and makes chunks of the requests of senders of OTLP, by gRPC and by HTTP.
@@ -29,7 +34,7 @@ use state::{Event, Pending, ReaderState};
 #[derive(Debug)]
 pub struct OtlpReader {
     endpoint: Box<str>,
-    address: SocketAddr,
+    address: Option<SocketAddr>,
     capability: ReaderCapability,
     state: Arc<ReaderState>,
     events: Receiver<Event>,
@@ -48,18 +53,30 @@ impl OtlpReader {
     ///
     /// # Errors
     ///
-    /// The address is taken, or does not belong to this machine; trying again may help.
+    /// The address or the path is taken, or does not belong to this machine; trying again may help.
+    /// Or a file for TLS cannot be used.
     pub fn bind(config: OtlpReaderConfig) -> Result<Self, TransportError> {
         let endpoint: Box<str> = config.to_string().into();
         let fail = |error| Failure::of_io("listen at", &error).at(&endpoint);
-        let port = config.host.port.unwrap_or(0);
-        let listener = TcpListener::bind((&*config.host.name, port)).map_err(fail)?;
-        listener.set_nonblocking(true).map_err(fail)?;
-        let address = listener.local_addr().map_err(fail)?;
+        let acceptor = match &config.tls {
+            None => None,
+            Some(files) => {
+                let tls = files.server(fs::read, DEFAULT_VERSIONS);
+                let mut tls = tls.map_err(|failure| failure.at(&endpoint))?;
+                let protocols = [ALPN_HTTP2, ALPN_HTTP1].map(<[u8]>::to_vec);
+                Arc::make_mut(&mut tls).alpn_protocols = protocols.into();
+                Some(tls.into())
+            }
+        };
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(fail)?;
+        let socket = {
+            let _context = runtime.enter();
+            Socket::bind(&config.place).map_err(fail)?
+        };
+        let address = socket.local_addr().map_err(fail)?;
         let (sender, events) = channel();
         // Each reader is a producer of its own.
         let epoch = Epoch::at(SystemTime::now());
@@ -70,7 +87,9 @@ impl OtlpReader {
         let thread = thread::Builder::new()
             .name("baler-otlp-serve".into())
             .spawn(move || {
-                runtime.block_on(server::listen(listener, config, serving, stopped));
+                let max_connections = config.max_connections.get();
+                let serving = server::listen(socket, acceptor, max_connections, serving, stopped);
+                runtime.block_on(serving);
                 // Do not wait for a request that is decoded in vain.
                 runtime.shutdown_background();
             })
@@ -91,8 +110,8 @@ impl OtlpReader {
     }
 
     /// Returns the address at which the reader listens. For port 0 it has the port that the
-    /// operating system chose.
-    pub fn local_addr(&self) -> SocketAddr {
+    /// operating system chose. A Unix socket has none.
+    pub fn local_addr(&self) -> Option<SocketAddr> {
         self.address
     }
 

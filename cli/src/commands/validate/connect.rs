@@ -52,6 +52,8 @@ pub(super) fn reader(end: &End, args: &ValidateArgs, findings: &mut Findings) {
                     None => {
                         let what = match open.listens_on {
                             Some(address) => format!("can listen on {address}"),
+                            // A Unix socket has no address.
+                            None if listens(&end.uri) => "can listen there".to_owned(),
                             None => format!("connected in {} ms", started.elapsed().as_millis()),
                         };
                         findings.ok(&end.named, what);
@@ -110,7 +112,8 @@ fn reachable(end: &End, args: &ValidateArgs, findings: &mut Findings) -> bool {
         "amqp" => 5_672,
         "amqps" => 5_671,
         "kafka" => 9_092,
-        "tcp" | "tcp+tls" | "kieker+tcp" | "otlp" | "otlp+grpc" | "otlp+http" => 0,
+        "tcp" | "tcp+tls" | "kieker+tcp" => 0,
+        "otlp" | "otlp+grpc" | "otlp+http" | "otlp+https" | "otlp+tls" => 0,
         _ => return true,
     };
     let mut any = false;
@@ -156,6 +159,9 @@ fn listens(uri: &str) -> bool {
         "otlp:",
         "otlp+grpc:",
         "otlp+http:",
+        "otlp+https:",
+        "otlp+tls:",
+        "otlp+unix:",
     ]
     .iter()
     .any(|scheme| uri.starts_with(scheme))

@@ -32,6 +32,18 @@ fn settings_are_read() {
         let config = writer(&format!("{scheme}://h:4317?compression=none")).unwrap();
         assert_eq!(config.to_string(), "otlp+grpc://h:4317");
     }
+    for uri in [
+        "otlp+tls://h:4317",
+        "otlp+https://h:4318/base",
+        "otlp+unix:/run/otlp.sock",
+    ] {
+        let config = writer(&format!("{uri}?compression=none")).unwrap();
+        assert_eq!(config.to_string(), uri);
+        assert_eq!(config.tls.is_some(), !uri.contains("unix"));
+    }
+    for uri in ["otlp+tls://h:4317", "otlp+unix:otlp.sock"] {
+        assert_eq!(reader(uri).unwrap().to_string(), uri);
+    }
     let config = writer("otlp+file:spans.jsonl?others=skip").unwrap();
     assert_eq!(config.to_string(), "otlp+file:spans.jsonl");
     let config = reader("otlp+http://[::1]:0?memory=1MiB&max_requests=3&max_connections=4");
@@ -51,12 +63,20 @@ fn wrong_settings_are_refused() {
         "otlp+http://h",
         "otlp+file:",
         "otlp+file:x?compression=gzip",
+        "otlp+file:x?headers=a=b",
+        "otlp+unix:",
+        "otlp+unix://h:1/path",
+        "otlp+unix:x?cacertfile=a",
+        "otlp://h:1?cacertfile=a",
+        "otlp://h:1?headers=hush",
         "otlp://h:1?compression=gzap",
         "otlp://h:1?others=drop",
     ];
     for uri in wrong {
         assert!(writer(uri).is_err(), "{uri}");
     }
+    let error = writer("otlp://h:1?headers=hush").unwrap_err();
+    assert!(!error.contains("hush"), "{error}");
     assert!(
         reader("otlp+file:x")
             .unwrap_err()

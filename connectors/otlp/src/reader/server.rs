@@ -1,7 +1,7 @@
 //! Accepts connections, and reads their requests.
 
 use std::convert::Infallible;
-use std::net::TcpListener;
+use std::io::{self, ErrorKind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,15 +16,16 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::{self, JoinSet};
 use tokio::time;
+use tokio_rustls::TlsAcceptor;
 
 use super::answer::{Body, Style, refused, taken};
+use super::socket::Socket;
 use super::state::ReaderState;
+use crate::client::Stream;
 use crate::compression::Compression;
-use crate::config::OtlpReaderConfig;
 use crate::decode::{Json, Protobuf, Rejected};
 use crate::error::BadRequest;
 use crate::limits::{MAX_BODY_BYTES, Share};
@@ -33,7 +34,7 @@ use crate::protocol::{PREFIX_BYTES, Signal, unframe};
 /// The pause after a connection could not be accepted, for example for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long the headers of a request may take.
+/// How long the headers of a request may take, and a handshake of TLS.
 const HEADER_TIME: Duration = Duration::from_secs(30);
 
 /// How long the body of a request may take.
@@ -53,29 +54,27 @@ const MAX_STREAMS: u32 = 256;
 /// Accepts and serves connections until the reader stops, and then until all are answered or the
 /// deadline has come.
 pub(super) async fn listen(
-    listener: TcpListener,
-    config: OtlpReaderConfig,
+    socket: Socket,
+    tls: Option<TlsAcceptor>,
+    max_connections: usize,
     state: Arc<ReaderState>,
     mut stop: watch::Receiver<Option<Instant>>,
 ) {
-    let listener = match tokio::net::TcpListener::from_std(listener) {
-        Ok(listener) => listener,
-        Err(error) => return state.push_failure(Failure::of_io("listen at", &error)),
-    };
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
             // A change and the end of the channel both mean that the reader stops.
             _ = stop.changed() => break,
             Some(_) = connections.join_next() => continue,
-            accepted = listener.accept() => accepted,
+            accepted = socket.accept() => accepted,
         };
         match accepted {
-            Ok(_) if connections.len() >= config.max_connections.get() => {
+            Ok(_) if connections.len() >= max_connections => {
                 state.counts.add("connections_turned_away", 1);
             }
-            Ok((stream, _)) => {
-                connections.spawn(serve(stream, Arc::clone(&state), stop.clone()));
+            Ok(stream) => {
+                let serving = serve(stream, tls.clone(), Arc::clone(&state), stop.clone());
+                connections.spawn(serving);
             }
             Err(error) => {
                 state.push_failure(Failure::of_io("accept at", &error));
@@ -83,7 +82,7 @@ pub(super) async fn listen(
             }
         }
     }
-    drop(listener);
+    drop(socket);
     let by = stop.borrow().unwrap_or_else(Instant::now);
     let all = async { while connections.join_next().await.is_some() {} };
     time::timeout_at(by.into(), all).await.ok();
@@ -91,12 +90,24 @@ pub(super) async fn listen(
 
 /// Serves one connection until it ends. If the reader stops, it ends after its last answer.
 async fn serve(
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
+    tls: Option<TlsAcceptor>,
     state: Arc<ReaderState>,
     mut stop: watch::Receiver<Option<Instant>>,
 ) {
-    // An answer does not wait until the sender has confirmed the one before.
-    stream.set_nodelay(true).ok();
+    let secured = tokio::select! {
+        secured = secure(stream, tls) => secured,
+        _ = stop.changed() => return,
+    };
+    let stream = match secured {
+        Ok(stream) => stream,
+        // Only rustls returns an error of this kind here.
+        Err(error) if error.kind() == ErrorKind::InvalidData => {
+            return state.counts.add("connections_without_tls", 1);
+        }
+        // The peer sent nothing more, perhaps to check whether the port is open.
+        Err(_) => return,
+    };
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
@@ -122,6 +133,16 @@ async fn serve(
     }
     connection.as_mut().graceful_shutdown();
     connection.await.ok();
+}
+
+/// Sets up TLS with the sender, if the reader has it.
+async fn secure(stream: Box<dyn Stream>, tls: Option<TlsAcceptor>) -> io::Result<Box<dyn Stream>> {
+    match tls {
+        None => Ok(stream),
+        Some(tls) => Ok(Box::new(
+            time::timeout(HEADER_TIME, tls.accept(stream)).await??,
+        )),
+    }
 }
 
 async fn answer(

@@ -5,36 +5,62 @@ use std::time::Instant;
 
 use baler_common::non_zero;
 use baler_common::record::{AnyValue, RecordBatch};
+use baler_common::transport::uri::Uri;
 use baler_common::transport::{
     Capability, Chunk, ChunkMeta, ChunkReader, ChunkWriter, CloseReport, ContainerKind, Delivery,
     DeliveryReport, Notify, ReaderCapability, ReaderCloseReport, Received, Rejected, Settled,
     Token, TransportError, Verdict,
 };
 use baler_connector_otlp::types::Log;
-use baler_connector_otlp::{OtlpReader, OtlpReaderConfig, OtlpWriter, OtlpWriterConfig};
+use baler_connector_otlp::{
+    OtlpReader, OtlpReaderConfig, OtlpWriter, OtlpWriterConfig, SCHEME_GRPC, SCHEME_HTTP,
+    SCHEME_HTTPS, SCHEME_TLS,
+};
 use baler_connector_testkit::faults::TcpProxy;
-use baler_connector_testkit::{PATIENCE, TestMedium};
+use baler_connector_testkit::{PATIENCE, TestMedium, certificates};
+use tempfile::TempDir;
 
 use crate::support::{chunk_of, decoded};
 
-/// A receiver after a proxy, by gRPC or by HTTP.
-struct Otlp<const GRPC: bool> {
+/// A receiver after a proxy, by gRPC or by HTTP, with TLS or without.
+struct Otlp<const GRPC: bool, const TLS: bool> {
     proxy: TcpProxy,
+    folder: TempDir,
 }
 
-impl<const GRPC: bool> TestMedium for Otlp<GRPC> {
+impl<const GRPC: bool, const TLS: bool> Otlp<GRPC, TLS> {
+    /// The URI of one end, with this certificate if there is TLS.
+    fn uri(&self, port: u16, certificate: &str) -> Uri {
+        let scheme = match (GRPC, TLS) {
+            (true, true) => SCHEME_TLS,
+            (true, false) => SCHEME_GRPC,
+            (false, true) => SCHEME_HTTPS,
+            (false, false) => SCHEME_HTTP,
+        };
+        let (authority, own) = match TLS {
+            true => (Some("authority"), Some(certificate)),
+            false => (None, None),
+        };
+        let settings = certificates::settings(self.folder.path(), authority, own);
+        Uri::parse(&format!("{scheme}://127.0.0.1:{port}?{settings}")).unwrap()
+    }
+}
+
+impl<const GRPC: bool, const TLS: bool> TestMedium for Otlp<GRPC, TLS> {
     fn fresh() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        if TLS {
+            certificates::issue(folder.path());
+        }
         Self {
             proxy: TcpProxy::start().unwrap(),
+            folder,
         }
     }
 
     fn writer(&mut self) -> Box<dyn ChunkWriter> {
-        let port = self.proxy.address().port();
-        let mut config = match GRPC {
-            true => OtlpWriterConfig::grpc("127.0.0.1", port),
-            false => OtlpWriterConfig::http("127.0.0.1", port),
-        };
+        let uri = self.uri(self.proxy.address().port(), "two");
+        let mut config = OtlpWriterConfig::from_uri(uri).unwrap();
         config.window.chunks = non_zero!(32);
         // Room for three of the largest chunks, and for what is around them.
         config.window.bytes = non_zero!(65_000);
@@ -50,8 +76,9 @@ impl<const GRPC: bool> TestMedium for Otlp<GRPC> {
     }
 
     fn reader(&mut self) -> Box<dyn ChunkReader> {
-        let reader = OtlpReader::bind(OtlpReaderConfig::new("127.0.0.1", 0)).unwrap();
-        self.proxy.set_target(Some(reader.local_addr()));
+        let config = OtlpReaderConfig::from_uri(self.uri(0, "one")).unwrap();
+        let reader = OtlpReader::bind(config).unwrap();
+        self.proxy.set_target(reader.local_addr());
         Box::new(OfLog(reader))
     }
 
@@ -197,5 +224,6 @@ macro_rules! contract {
     };
 }
 
-contract!(grpc, crate::contract::Otlp<true>);
-contract!(http, crate::contract::Otlp<false>);
+contract!(grpc, crate::contract::Otlp<true, false>);
+contract!(http, crate::contract::Otlp<false, false>);
+contract!(tls, crate::contract::Otlp<true, true>);

@@ -27,7 +27,7 @@ fn spans(ticket: u64, calls: &[OperationExecutionRecord]) -> (Vec<Span>, u64) {
     let mut reader = reader(|_| ());
     let mut writer = open(OtlpWriterConfig::grpc(
         "127.0.0.1",
-        reader.local_addr().port(),
+        reader.local_addr().unwrap().port(),
     ));
     let chunk = chunk_of(ticket, calls);
     let sending = std::thread::spawn(move || {
@@ -96,7 +96,7 @@ fn calls_become_spans_with_their_callers() {
 #[test]
 fn callers_in_a_later_chunk_are_found() {
     let mut reader = reader(|_| ());
-    let mut config = OtlpWriterConfig::grpc("127.0.0.1", reader.local_addr().port());
+    let mut config = OtlpWriterConfig::grpc("127.0.0.1", reader.local_addr().unwrap().port());
     config.hold = std::time::Duration::from_secs(600);
     let mut writer = open(config);
     let all = calls();

@@ -3,6 +3,7 @@
 //! sent again, divided or given up.
 #![cfg(test)]
 
+mod connections;
 mod contract;
 mod corpus;
 mod kieker;

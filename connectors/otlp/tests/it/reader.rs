@@ -29,7 +29,7 @@ fn settle(reader: &mut OtlpReader, verdict: Verdict) {
 #[test]
 fn a_request_is_answered_after_its_chunk_is_acknowledged() {
     let mut reader = reader(|_| ());
-    let mut stream = send(reader.local_addr(), "/v1/logs", JSON, ONE);
+    let mut stream = send(reader.local_addr().unwrap(), "/v1/logs", JSON, ONE);
     let delivery = receive(&mut reader);
     let records: Vec<Log> = decoded(&delivery.bytes)
         .read()
@@ -53,7 +53,7 @@ fn a_request_is_answered_after_its_chunk_is_acknowledged() {
 #[test]
 fn a_reader_that_closes_tells_senders_to_send_again() {
     let mut reader = reader(|_| ());
-    let address = reader.local_addr();
+    let address = reader.local_addr().unwrap();
     let stream = send(address, "/v1/logs", JSON, ONE);
     let waiting = send(address, "/v1/logs", JSON, ONE);
     receive(&mut reader);
@@ -76,7 +76,7 @@ fn a_reader_that_closes_tells_senders_to_send_again() {
 #[test]
 fn rejected_records_are_a_partial_success() {
     let mut reader = reader(|_| ());
-    let address = reader.local_addr();
+    let address = reader.local_addr().unwrap();
     let body = br#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"traceId":"00"},{}]}]}]}"#;
     let stream = send(address, "/v1/logs", JSON, body);
     settle(&mut reader, Verdict::Reject);
@@ -104,7 +104,7 @@ fn rejected_records_are_a_partial_success() {
 #[test]
 fn bad_requests_are_refused_and_counted() {
     let reader = reader(|_| ());
-    let address = reader.local_addr();
+    let address = reader.local_addr().unwrap();
     let gzip = format!("{JSON}\r\nContent-Encoding: gzip");
     let large = format!("{JSON}\r\nX: y");
     let cases: [(&str, &str, &[u8], u16, &str); 7] = [
@@ -156,7 +156,7 @@ fn bad_requests_are_refused_and_counted() {
 #[test]
 fn a_reader_above_its_limits_asks_to_wait() {
     let mut reader = reader(|config| config.max_requests = NonZeroUsize::MIN);
-    let address = reader.local_addr();
+    let address = reader.local_addr().unwrap();
     let first = send(address, "/v1/logs", JSON, ONE);
     let delivery = receive(&mut reader);
     let second = answer(send(address, "/v1/logs", JSON, ONE));
@@ -181,7 +181,7 @@ fn a_reader_above_its_limits_asks_to_wait() {
 #[test]
 fn requests_share_the_memory() {
     let mut reader = reader(|config| config.memory_bytes = NonZeroUsize::new(200).unwrap());
-    let address = reader.local_addr();
+    let address = reader.local_addr().unwrap();
     let first = send(address, "/v1/logs", JSON, ONE);
     let delivery = receive(&mut reader);
     assert_eq!(answer(send(address, "/v1/logs", JSON, ONE)).status, 429);
@@ -195,7 +195,7 @@ fn requests_share_the_memory() {
 #[test]
 fn a_sender_that_is_killed_costs_nothing_else() {
     let mut reader = reader(|config| config.max_requests = NonZeroUsize::MIN);
-    let address = reader.local_addr();
+    let address = reader.local_addr().unwrap();
     // One within its body, one before its answer.
     let head = format!("{JSON}\r\nX: y");
     drop(send(address, "/v1/logs", &head, &ONE[..5]));
@@ -232,7 +232,7 @@ fn a_sender_that_is_killed_costs_nothing_else() {
 #[test]
 fn each_protocol_and_compression_passes() {
     let mut reader = reader(|_| ());
-    let port = reader.local_addr().port();
+    let port = reader.local_addr().unwrap().port();
     let mut ticket = 0;
     for protocol in [OtlpWriterConfig::grpc, OtlpWriterConfig::http] {
         for compression in [Compression::Gzip, Compression::None, Compression::Zstd] {
