@@ -34,6 +34,23 @@ pub struct Operation {
     pub(super) kind: KindId,
 }
 
+impl Operation {
+    /// Returns its signature with its component. The signature in an event can have another one: the
+    /// class that declares the operation, instead of the object's.
+    pub(super) fn full_signature(&self) -> String {
+        let (signature, component) = (&*self.signature, &*self.component);
+        let (own, _) = split(signature);
+        let head = signature.split_once('(').map_or(signature, |(head, _)| head);
+        let path_start = head.trim_end().rfind(' ').map_or(0, |space| space + 1);
+        let (before, path) = signature.split_at(path_start);
+        match own {
+            _ if own == component => signature.to_owned(),
+            "" => format!("{before}{component}.{path}"),
+            _ => format!("{before}{component}{}", &path[own.len()..]),
+        }
+    }
+}
+
 /// The number of an operation, whatever the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) struct KindId(pub(super) u32);
