@@ -415,7 +415,9 @@ impl Assembler {
             return;
         }
         for record in parcel.read::<SpanRecord>() {
-            let read = record.ok().and_then(|it| it.times().map(|times| (it, times)));
+            let read = record
+                .ok()
+                .and_then(|it| it.times().map(|times| (it, times)));
             let Some((record, [start, end])) = read else {
                 self.counts.untraced += 1;
                 continue;

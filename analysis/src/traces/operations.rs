@@ -40,7 +40,9 @@ impl Operation {
     pub(super) fn full_signature(&self) -> String {
         let (signature, component) = (&*self.signature, &*self.component);
         let (own, _) = split(signature);
-        let head = signature.split_once('(').map_or(signature, |(head, _)| head);
+        let head = signature
+            .split_once('(')
+            .map_or(signature, |(head, _)| head);
         let path_start = head.trim_end().rfind(' ').map_or(0, |space| space + 1);
         let (before, path) = signature.split_at(path_start);
         match own {

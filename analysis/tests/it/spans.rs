@@ -166,7 +166,10 @@ fn calls(closed: &[ClosedTrace], operations: &Operations) -> BTreeSet<String> {
             let operation = operations.get(call.operation).unwrap();
             let trace = (closed.trace.id, &closed.trace.session, closed.outcome);
             let times = (call.eoi, call.ess, call.tin, call.tout, call.asynchronous);
-            format!("{trace:?} {times:?} {} {}", operation.host, operation.signature)
+            format!(
+                "{trace:?} {times:?} {} {}",
+                operation.host, operation.signature
+            )
         })
     });
     calls.collect()
@@ -175,7 +178,7 @@ fn calls(closed: &[ClosedTrace], operations: &Operations) -> BTreeSet<String> {
 proptest! {
     #[test]
     fn executions_and_their_spans_become_the_same_calls(
-        traces in prop::collection::vec(prop::collection::vec(0..4, 0..20), 1..6),
+        traces in prop::collection::vec(prop::collection::vec(0_i32..4, 0..20), 1..6),
         seed: u64,
     ) {
         let traces = (1..).zip(&traces).map(|(id, steps)| {
@@ -244,7 +247,10 @@ fn with_asynchronous_calls() -> Vec<Span> {
 fn asynchronous_and_failed_calls_are_counted_and_shown() {
     let (analysis, closed) = analysed(&with_asynchronous_calls());
     let trace = &closed[0].trace;
-    let marks = trace.calls.iter().map(|call| (call.asynchronous, call.failed));
+    let marks = trace
+        .calls
+        .iter()
+        .map(|call| (call.asynchronous, call.failed));
     let expected = [(false, false), (true, false), (true, true), (false, false)];
     assert!(marks.eq(expected));
     let own: Vec<_> = trace.callers().iter().map(|(_, own)| *own).collect();
@@ -254,7 +260,10 @@ fn asynchronous_and_failed_calls_are_counted_and_shown() {
     assert_eq!(document["operations"][0]["failed"], 1);
     assert_eq!(document["operations"][0]["operation"], "lib.work()");
     let line = closed[0].document(analysis.operations());
-    assert_eq!((&line["asynchronous"], &line["trace"]), (&2.into(), &5.into()));
+    assert_eq!(
+        (&line["asynchronous"], &line["trace"]),
+        (&2.into(), &5.into())
+    );
     let diagram = SequenceDiagram::of(trace, analysis.operations());
     for text in [diagram.plantuml(), diagram.svg()] {
         assert_eq!(text.matches("async work()").count(), 2, "{text}");

@@ -124,7 +124,10 @@ fn spans_give_traces_and_executions_that_give_the_same_traces() {
     }
     // The calls, and the record about the log.
     let executions = &result["executions"];
-    assert_eq!((&executions["emitted"], &executions["delivered"]), (&json!(6), &json!(6)));
+    assert_eq!(
+        (&executions["emitted"], &executions["delivered"]),
+        (&json!(6), &json!(6))
+    );
 
     let text = fs::read_to_string(list.join("traces.jsonl")).unwrap();
     let listed = json_lines(&text).into_iter().map(|it| {
@@ -154,7 +157,10 @@ fn spans_give_traces_and_executions_that_give_the_same_traces() {
         let again = document(&["analyze", "--format", "json", "--from", from]);
         assert_eq!(found(&again), found(&result), "{from}");
         let traces = &again["traces"];
-        assert_eq!((&traces["valid"], &traces["asynchronous"]), (&json!(3), &json!(2)));
+        assert_eq!(
+            (&traces["valid"], &traces["asynchronous"]),
+            (&json!(3), &json!(2))
+        );
         assert_eq!(traces["records"], 5);
     }
     let received = output(&["receive", "--from", &to, "--format", "json"]);
@@ -178,7 +184,15 @@ fn executions_of_events_give_the_traces_of_the_events() {
     let folder = tempfile::tempdir().unwrap();
     let log = workspace("analysis/tests/data/kieker/trace-events-2014");
     let [from, to] = [&log, folder.path()].map(|it| format!("kieker-log:{}", it.display()));
-    let args = ["analyze", "--format", "json", "--from", &from, "--executions", &to];
+    let args = [
+        "analyze",
+        "--format",
+        "json",
+        "--from",
+        &from,
+        "--executions",
+        &to,
+    ];
     let result = document(&args);
     let again = document(&["analyze", "--format", "json", "--from", &to]);
     assert_eq!(again["traces"]["valid"], 2);

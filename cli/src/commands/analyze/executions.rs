@@ -36,8 +36,7 @@ impl Executions {
         if let Some(limit) = args.give_up.limit(args.idle_timeout) {
             shipping.give_up = limit;
         }
-        let observation =
-            Observation::start(&ObserveArgs::default(), "analyze", shutdown, quiet)?;
+        let observation = Observation::start(&ObserveArgs::default(), "analyze", shutdown, quiet)?;
         // Kieker's readers take the unit of times from the metadata record.
         let shipper = Shipper::start(&shipping, writer, true, &observation)?;
         Ok(Self {
