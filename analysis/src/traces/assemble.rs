@@ -13,10 +13,9 @@ use foldhash::HashMap;
 
 use super::counts::TraceCounts;
 use super::events::{Event, EventCalls, EventKind};
-use super::executions::without_async;
-use super::operations::{KindId, Operations, TextId, Texts};
+use super::operations::{KindId, Operations, TextId, Texts, without_async};
 use super::spans::{self, Span, SpanRecord};
-use super::tree::{Call, Outcome, Reason, Trace, nanos_between};
+use super::tree::{Call, Outcome, Reason, Trace, nanos_between, sort_without_copies};
 use crate::parcel::{Parcel, rows_by_table};
 
 /// The number of remembered closed traces, to recognise late records.
@@ -539,14 +538,6 @@ impl ClosedIds {
             self.order.push_back(id);
         }
     }
-}
-
-/// Sorts records, drops copies, and returns the number of copies.
-pub(super) fn sort_without_copies<T: Ord>(records: &mut Vec<T>) -> u64 {
-    let before = records.len();
-    records.sort_unstable();
-    records.dedup();
-    (before - records.len()) as u64
 }
 
 /// Maps the strings of one chunk to their numbers in [`Operations`].

@@ -3,11 +3,7 @@
 use baler_connector_kieker::types::OperationExecutionRecord;
 
 use super::assemble::{ClosedTrace, NO_SESSION};
-use super::operations::Operations;
-
-/// The modifier that marks an asynchronous call, at the beginning of its signature. No signature in
-/// Java or of `#[probe]` has it.
-const ASYNC: &str = "async ";
+use super::operations::{ASYNC, Operations};
 
 impl ClosedTrace {
     /// Returns the calls of a valid trace as Kieker's records, in order of entry; of another trace
@@ -36,13 +32,5 @@ impl ClosedTrace {
                 ess: call.ess,
             }
         })
-    }
-}
-
-/// Returns a signature without the mark of asynchronous calls, and whether it had the mark.
-pub(super) fn without_async(signature: &str) -> (&str, bool) {
-    match signature.strip_prefix(ASYNC) {
-        Some(signature) => (signature, true),
-        None => (signature, false),
     }
 }

@@ -15,6 +15,10 @@ const MAX_TEXT_BYTES: usize = 64 << 20;
 /// The name of everything beyond the limits.
 const OTHER: &str = "(other)";
 
+/// The modifier that marks an asynchronous call, at the beginning of its signature. No signature in
+/// Java or of `#[probe]` has it.
+pub(super) const ASYNC: &str = "async ";
+
 /// The number of an operation on a host, in [`Operations`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct OperationId(pub(super) u32);
@@ -236,6 +240,14 @@ impl Texts {
 /// Returns the number of the next item of a list, unless the list is full.
 fn next_number(items: usize) -> Option<u32> {
     (items < MAX_OPERATIONS).then(|| u32::try_from(items).expect("the limit has 32 bits"))
+}
+
+/// Returns a signature without the mark of asynchronous calls, and whether it had the mark.
+pub(super) fn without_async(signature: &str) -> (&str, bool) {
+    match signature.strip_prefix(ASYNC) {
+        Some(signature) => (signature, true),
+        None => (signature, false),
+    }
 }
 
 /// Splits a signature into component and short name, such as

@@ -6,8 +6,7 @@ use baler_common::record::{AnyValue, Record};
 use foldhash::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
-use super::executions::without_async;
-use super::operations::OperationId;
+use super::operations::{OperationId, without_async};
 use super::tree::{Call, Reason};
 
 /// `STATUS_CODE_ERROR`.

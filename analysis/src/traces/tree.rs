@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::assemble::sort_without_copies;
 use super::operations::OperationId;
 
 /// One call.
@@ -92,6 +91,14 @@ pub(super) fn nanos_between(first: i64, last: i64) -> u64 {
         true => last.abs_diff(first),
         false => 0,
     }
+}
+
+/// Sorts records, drops copies, and returns the number of copies.
+pub(super) fn sort_without_copies<T: Ord>(records: &mut Vec<T>) -> u64 {
+    let before = records.len();
+    records.sort_unstable();
+    records.dedup();
+    (before - records.len()) as u64
 }
 
 /// Returns the span from the first beginning to the last end.

@@ -44,7 +44,11 @@ fn an_operation_has_one_number_a_host_however_its_class_is_told() {
 fn a_full_signature_has_the_class_of_the_object() {
     for (signature, class, full) in [
         ("public void a.C.d(int)", "a.C", "public void a.C.d(int)"),
-        ("public void a.C.d(int)", "b.Sub", "public void b.Sub.d(int)"),
+        (
+            "public void a.C.d(int)",
+            "b.Sub",
+            "public void b.Sub.d(int)",
+        ),
         ("a.C.d()", "b.Sub", "b.Sub.d()"),
         ("void d()", "b.Sub", "void b.Sub.d()"),
         ("bool shop::cart::add(u32)", "till", "bool till::add(u32)"),
