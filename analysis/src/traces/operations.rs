@@ -49,10 +49,11 @@ impl Operation {
             .map_or(signature, |(head, _)| head);
         let path_start = head.trim_end().rfind(' ').map_or(0, |space| space + 1);
         let (before, path) = signature.split_at(path_start);
+        let (_, name) = path.split_at(own.len());
         match own {
             _ if own == component => signature.to_owned(),
-            "" => format!("{before}{component}.{path}"),
-            _ => format!("{before}{component}{}", &path[own.len()..]),
+            "" => format!("{before}{component}.{name}"),
+            _ => format!("{before}{component}{name}"),
         }
     }
 }

@@ -72,7 +72,7 @@ impl SpanRecord {
 
     pub(super) fn host(&self) -> &str {
         let of = |name| text(&self.resource.attributes, name);
-        of("service.name").or(of("host.name")).unwrap_or("")
+        of("service.name").or_else(|| of("host.name")).unwrap_or("")
     }
 
     /// Returns the operation as a signature of Kieker.

@@ -215,7 +215,7 @@ proptest! {
         let before = expected.0.document(true);
         Dice(seed | 1).shuffle(&mut spans);
         let (analysis, closed) = analysed(&spans);
-        prop_assert_eq!(analysis.document(true), before.clone());
+        prop_assert_eq!(&analysis.document(true), &before);
         prop_assert_eq!(
             calls(&closed, analysis.operations()),
             calls(&expected.1, expected.0.operations())
@@ -307,7 +307,10 @@ fn whole_traces_of_spans_make_room_first() {
     let mut spans = vec![span(1, [2, 1], [2, 3])];
     spans.extend((2..102).map(|trace| span(trace, [1, 0], [4, 5])));
     spans.push(span(1, [1, 0], [1, 6]));
-    let parcels: Vec<_> = spans.iter().flat_map(|it| parcels(&[it.clone()])).collect();
+    let parcels: Vec<_> = spans
+        .iter()
+        .flat_map(|it| parcels(std::slice::from_ref(it)))
+        .collect();
     let (analysis, closed) = analyse(&parcels, settings);
     let counts = analysis.profile().counts();
     assert_eq!((counts.valid, counts.late_records), (101, 0), "{counts:?}");
