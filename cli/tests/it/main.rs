@@ -49,6 +49,7 @@ mod relay;
 mod replay;
 mod signals;
 mod sigterm;
+mod spans;
 mod spool;
 #[cfg(feature = "kieker")]
 mod summaries;

@@ -29,7 +29,7 @@ fn probed<T>(run: impl FnOnce() -> T) -> T {
 /// Runs an application, and returns what arrives.
 fn telemetry(run: impl FnOnce() + Send + 'static) -> (HashMap<String, Span>, Vec<Log>) {
     let mut reader = reader(|_| ());
-    let mut config = OtlpWriterConfig::grpc("127.0.0.1", reader.local_addr().port());
+    let mut config = OtlpWriterConfig::grpc("127.0.0.1", reader.local_addr().unwrap().port());
     config.service = Some("shop".into());
     let application = thread::spawn(move || {
         let builder = Controller::builder(Box::new(OtlpWriter::new(config)));
