@@ -9,6 +9,7 @@ use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use baler_common::record::{Column, Record as _, RecordBatch, Table};
+use baler_connector_kieker::w3c;
 use foldhash::HashMap;
 
 use super::counts::TraceCounts;
@@ -578,7 +579,8 @@ impl<'a> TextCache<'a> {
     ) -> Option<TextId> {
         let position = strings?[row] as usize;
         let text = self.strings[position];
-        if text == NO_SESSION || text.is_empty() {
+        // The header of a trace from another process names that process's call, and no session.
+        if text == NO_SESSION || text.is_empty() || w3c::recorded_parent(text).is_some() {
             return None;
         }
         let known = &mut self.sessions[position];

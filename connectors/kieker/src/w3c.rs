@@ -61,7 +61,10 @@ mod tests {
     #[test]
     fn only_a_traceparent_is_a_parent() {
         let header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-        let parent = (0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736, 0x00f0_67aa_0ba9_02b7);
+        let parent = (
+            0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736,
+            0x00f0_67aa_0ba9_02b7,
+        );
         assert_eq!(recorded_parent(header), Some(parent));
         for other in [
             "<no-session-id>",

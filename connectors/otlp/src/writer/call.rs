@@ -101,11 +101,7 @@ pub(super) struct SpanMaker<'a> {
 }
 
 impl<'a> SpanMaker<'a> {
-    pub(super) fn new(
-        known: &'a Calls,
-        identity: ChunkIdentity,
-        service: Option<&'a str>,
-    ) -> Self {
+    pub(super) fn new(known: &'a Calls, identity: ChunkIdentity, service: Option<&'a str>) -> Self {
         Self {
             known,
             identity,

@@ -39,7 +39,10 @@ fn telemetry(run: impl FnOnce() + Send + 'static) -> (HashMap<String, Span>, Vec
         let dispatch = dispatcher::Dispatch::new(tracing_subscriber::registry().with(layer));
         dispatcher::with_default(&dispatch, run);
         let report = controller.shutdown(Duration::from_secs(20));
-        assert!(report.adds_up() && report.dropped().total() == 0, "{report}");
+        assert!(
+            report.adds_up() && report.dropped().total() == 0,
+            "{report}"
+        );
     });
     let (mut spans, mut logs) = (HashMap::new(), Vec::new());
     while !(application.is_finished() && spans.contains_key("request")) {
@@ -100,8 +103,14 @@ fn spans_and_probes_are_one_trace_from_one_service_to_the_next() {
     let [request, probed, query] = ["request", "probed", "query"].map(by_end);
     for span in spans.values() {
         assert_eq!(span.trace_id, TRACE, "{span:?}");
-        assert_eq!(attribute(&span.resource.attributes, "service.name"), Some(&text("shop")));
-        assert_eq!(attribute(&span.resource.attributes, "host.name"), Some(&text("host")));
+        assert_eq!(
+            attribute(&span.resource.attributes, "service.name"),
+            Some(&text("shop"))
+        );
+        assert_eq!(
+            attribute(&span.resource.attributes, "host.name"),
+            Some(&text("host"))
+        );
         assert!(span.start_time_unix_nano <= span.end_time_unix_nano);
     }
     // The calls of probes stand between the spans.
@@ -113,11 +122,24 @@ fn spans_and_probes_are_one_trace_from_one_service_to_the_next() {
     assert_eq!(sent, [query.span_id, probed.span_id]);
     assert_eq!([request.kind, probed.kind, query.kind], [2, 1, 3]);
     assert_eq!(request.status.as_ref().map(|it| it.code), Some(2));
-    assert_eq!(attribute(&request.attributes, "path"), Some(&text("/orders")));
-    assert_eq!(attribute(&request.attributes, "size"), Some(&AnyValue::I64(7)));
+    assert_eq!(
+        attribute(&request.attributes, "path"),
+        Some(&text("/orders"))
+    );
+    assert_eq!(
+        attribute(&request.attributes, "size"),
+        Some(&AnyValue::I64(7))
+    );
     assert_eq!(attribute(&request.attributes, "level"), Some(&text("INFO")));
     assert!(attribute(&request.attributes, "busy_ns").is_some());
-    for name in ["otel.kind", "w3cTraceHigh", "spanId", "tin", "name", "target"] {
+    for name in [
+        "otel.kind",
+        "w3cTraceHigh",
+        "spanId",
+        "tin",
+        "name",
+        "target",
+    ] {
         assert_eq!(attribute(&request.attributes, name), None, "{name}");
     }
     assert_eq!(request.scope.name, module_path!());
@@ -129,8 +151,14 @@ fn spans_and_probes_are_one_trace_from_one_service_to_the_next() {
     let followed = AnyValue::String(format!("{:016x}", request.span_id).into());
     assert_eq!(attribute(&link.attributes, "link.span_id"), Some(&followed));
     assert_eq!((event.trace_id, event.span_id), (TRACE, query.span_id));
-    assert_eq!((event.severity_number, &*event.severity_text), (17, "ERROR"));
+    assert_eq!(
+        (event.severity_number, &*event.severity_text),
+        (17, "ERROR")
+    );
     assert_eq!(event.body, Some(text("no answer")));
-    assert_eq!(attribute(&event.attributes, "code"), Some(&AnyValue::I64(5)));
+    assert_eq!(
+        attribute(&event.attributes, "code"),
+        Some(&AnyValue::I64(5))
+    );
     assert_eq!(&*event.event_name, "");
 }
