@@ -7,7 +7,6 @@
 
 mod json;
 mod protobuf;
-mod sink;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -20,16 +19,16 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 use serde::de::DeserializeOwned;
 
+use crate::convert::Otlp;
 use crate::error::{BadRequest, Malformed};
 use crate::limits::MAX_RECORD_BYTES;
-use crate::mapping::{Item, Otlp};
+use crate::mapping::Item;
 use crate::protocol::Signal;
+use crate::sink::{Head, Sink};
 use crate::types;
 
 pub(crate) use json::Json;
 pub(crate) use protobuf::Protobuf;
-use sink::Head;
-pub(crate) use sink::{Rejected, Sink};
 
 /// A form of requests.
 pub(crate) trait Form {

@@ -4,9 +4,10 @@ use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 use bytes::Bytes;
 
 use crate::compression::Compression;
-use crate::decode::{Json, Protobuf, Sink, decode};
+use crate::decode::{Json, Protobuf, decode};
 use crate::limits::Budget;
 use crate::protocol::{Signal, unframe};
+use crate::sink::Sink;
 
 /// Reads any bytes as a request. The first byte chooses its signal, form and compression.
 pub fn request(bytes: &[u8]) {

@@ -3,6 +3,7 @@
 mod client;
 mod compression;
 mod config;
+mod convert;
 mod decode;
 mod error;
 #[doc(hidden)]
@@ -12,6 +13,8 @@ mod limits;
 mod mapping;
 mod protocol;
 mod reader;
+mod sink;
+mod telemetry;
 pub mod types;
 mod writer;
 

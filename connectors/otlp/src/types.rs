@@ -11,8 +11,8 @@ use baler_common::record::{
 };
 use opentelemetry_proto::tonic::{common, logs, metrics, resource, trace};
 
+use crate::convert::Otlp;
 use crate::error::Malformed;
-use crate::mapping::Otlp;
 
 /// Declares a record type with fields of a message of OTLP, and the conversions between both. The
 /// fields after `beside` are not in the message; the caller of the conversion sets and reads them.

@@ -9,9 +9,9 @@ use prost::Message;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::Otlp;
-use crate::decode::Sink;
+use crate::convert::Otlp;
 use crate::error::Malformed;
+use crate::sink::Sink;
 use crate::types::{self, Log, Metric, Span, Telemetry, TraceId};
 
 /// A message that becomes a record, or several.

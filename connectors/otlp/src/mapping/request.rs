@@ -10,7 +10,8 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 use serde_json::json;
 
-use super::{Item, Otlp as _};
+use super::Item;
+use crate::convert::Otlp as _;
 use crate::error::Malformed;
 use crate::protocol::Signal;
 use crate::types::{Resource, Scope, Telemetry};

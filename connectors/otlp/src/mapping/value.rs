@@ -6,7 +6,7 @@ use base64::prelude::BASE64_STANDARD;
 use opentelemetry_proto::tonic::common::v1::{self as otlp, any_value::Value};
 use serde_json::{Value as Json, json};
 
-use super::Otlp;
+use crate::convert::Otlp;
 use crate::error::Malformed;
 use crate::types::Attributes;
 

@@ -10,9 +10,9 @@ use hyper::{Response, StatusCode};
 use prost::Message as _;
 use serde_json::json;
 
-use crate::decode::Rejected;
 use crate::error::BadRequest;
 use crate::protocol::{ExportResponse, PartialSuccess, Signal, Status, frame};
+use crate::sink::Rejected;
 
 /// The time after which a sender may send a request again that was not taken.
 const RETRY_SECONDS: u32 = 1;

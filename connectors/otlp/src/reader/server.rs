@@ -26,10 +26,11 @@ use super::socket::Socket;
 use super::state::ReaderState;
 use crate::client::Stream;
 use crate::compression::Compression;
-use crate::decode::{Json, Protobuf, Rejected};
+use crate::decode::{Json, Protobuf};
 use crate::error::BadRequest;
 use crate::limits::{MAX_BODY_BYTES, Share};
 use crate::protocol::{PREFIX_BYTES, Signal, unframe};
+use crate::sink::Rejected;
 
 /// The pause after a connection could not be accepted, for example for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);

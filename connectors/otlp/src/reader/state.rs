@@ -9,10 +9,11 @@ use bytes::Bytes;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::config::OtlpReaderConfig;
-use crate::decode::{Form, Rejected, Sink, decode};
+use crate::decode::{Form, decode};
 use crate::error::BadRequest;
 use crate::limits::{Budget, Counts, Share};
 use crate::protocol::Signal;
+use crate::sink::{Rejected, Sink};
 
 /// An event of a connection.
 pub(super) enum Event {

@@ -8,7 +8,7 @@ use baler_common::transport::{ChunkIdentity, ChunkMeta, ContainerKind};
 
 use crate::error::Malformed;
 use crate::limits::MAX_CHUNK_BYTES;
-use crate::mapping::each;
+use crate::telemetry::each;
 use crate::types::{Resource, Scope, Telemetry};
 
 /// A batch with this many records, or bytes, is full. The last record may go beyond.
@@ -35,24 +35,24 @@ pub(crate) struct RequestChunk {
 
 /// The resource or the scope of the records that follow.
 #[derive(Debug, Default)]
-pub(super) struct Head<P> {
+pub(crate) struct Head<P> {
     /// The part of each record.
-    pub(super) part: P,
+    pub(crate) part: P,
     /// The length of its message.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
     /// Why the records are not taken, if they are not.
-    pub(super) malformed: Option<Malformed>,
+    pub(crate) malformed: Option<Malformed>,
 }
 
 /// Collects the records of a request, and makes chunks of them.
 #[derive(Debug)]
 pub(crate) struct Sink {
-    pub(super) resource: Head<Resource>,
-    pub(super) scope: Head<Scope>,
+    pub(crate) resource: Head<Resource>,
+    pub(crate) scope: Head<Scope>,
     /// The length of the part of the present metric that its data points share.
     pub(crate) metric_bytes: usize,
     work: usize,
-    pub(super) max_work: usize,
+    pub(crate) max_work: usize,
     chunks_bytes: usize,
     batch: BatchBuilder,
     serializer: NativeSerializer,
@@ -81,7 +81,7 @@ impl Sink {
     }
 
     /// Counts work.
-    pub(super) fn charge(&mut self, bytes: usize) {
+    pub(crate) fn charge(&mut self, bytes: usize) {
         self.work += bytes;
     }
 
