@@ -7,11 +7,12 @@ use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, any_value::Va
 use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
 use prost::Message as _;
 
-use super::{Form, Json, Protobuf, Rejected, Sink, decode};
+use super::{Form, Json, Protobuf, Sink, decode};
 use crate::compression::Compression;
 use crate::error::{BadRequest, Malformed};
 use crate::limits::{Budget, MAX_BODY_BYTES, MAX_RECORD_BYTES};
 use crate::protocol::Signal;
+use crate::sink::Rejected;
 
 fn sink() -> Sink {
     let epoch = Epoch {
