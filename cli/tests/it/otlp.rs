@@ -42,7 +42,12 @@ fn records_of_pythons_exporters_pass_through_rabbitmq_and_kafka_field_by_field()
     let topic = format!("kafka://{}/otlp", cluster.bootstrap_servers());
     let node = RabbitMqNode::start().unwrap();
     let queue = node.uri("?queue=otlp");
-    let first = RelayProcess::start("otlp://127.0.0.1:0", &queue, &path("first"), &[]);
+    let first = RelayProcess::start(
+        "otlp://127.0.0.1:0?max_chunk_bytes=100KB",
+        &queue,
+        &path("first"),
+        &[],
+    );
     let second = RelayProcess::between(&queue, &topic);
     let errors = path("errors");
     let mut python = python()
@@ -70,13 +75,14 @@ fn records_of_pythons_exporters_pass_through_rabbitmq_and_kafka_field_by_field()
     let mut counts = String::new();
     output.read_to_string(&mut counts).unwrap();
     let status = python.wait().unwrap();
+    // First the relays, because they may be the cause.
+    for relay in [first, second].into_iter().chain(relays) {
+        let (summary, code) = relay.end();
+        assert_eq!((code, &summary["quarantined"]), (0, &json!(0)), "{summary}");
+    }
     assert!(status.success(), "{status}: {}", errors());
     let counts: Value = serde_json::from_str(&counts).unwrap();
     let all = records();
     let expected = json!({ "spans": all, "logs": all, "points": all });
     assert_eq!(counts, expected);
-    for relay in [first, second].into_iter().chain(relays) {
-        let (summary, code) = relay.end();
-        assert_eq!((code, &summary["quarantined"]), (0, &json!(0)), "{summary}");
-    }
 }

@@ -46,8 +46,10 @@ impl RelayProcess {
     pub(crate) fn end(self) -> (Value, i32) {
         self.process.signal("TERM");
         let (status, stdout, stderr) = self.process.end();
-        let summary: Value = serde_json::from_str(&stdout)
-            .unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"));
+        // Shown if the test fails.
+        eprint!("{stderr}");
+        let summary: Value =
+            serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"));
         adds_up(&summary);
         (summary, status.code().unwrap())
     }

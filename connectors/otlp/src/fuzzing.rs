@@ -39,7 +39,7 @@ pub fn request(bytes: &[u8]) {
         start_unix_ns: 1,
         random: 1,
     };
-    let mut sink = Sink::new(ChunkIdentity::first(ProducerId::new(1), epoch, 0));
+    let mut sink = Sink::new(ChunkIdentity::first(ProducerId::new(1), epoch, 0), 1 << 10);
     let decoded = match choice & 0x04 {
         0 => decode::<Protobuf>(signal, &body, &mut sink),
         _ => decode::<Json>(signal, &body, &mut sink),

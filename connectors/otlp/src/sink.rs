@@ -11,9 +11,8 @@ use crate::limits::MAX_CHUNK_BYTES;
 use crate::telemetry::each;
 use crate::types::{Resource, Scope, Telemetry};
 
-/// A batch with this many records, or bytes, is full. The last record may go beyond.
+/// A batch with this many records is full.
 const FULL_RECORDS: usize = 8_192;
-const FULL_BYTES: usize = 4 << 20;
 
 /// The most work for one request, in bytes that are converted, and what a record costs beside its
 /// bytes. A source counts again for each of its records. Of hostile bytes, this takes some seconds.
@@ -54,6 +53,8 @@ pub(crate) struct Sink {
     work: usize,
     pub(crate) max_work: usize,
     chunks_bytes: usize,
+    /// A batch with this many bytes is full. The last record may go beyond.
+    max_batch_bytes: usize,
     batch: BatchBuilder,
     serializer: NativeSerializer,
     /// The identity of the next chunk.
@@ -63,8 +64,8 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// Creates a sink whose first chunk has this identity.
-    pub(crate) fn new(next: ChunkIdentity) -> Self {
+    /// Creates a sink whose first chunk has this identity. A chunk is full with this many bytes.
+    pub(crate) fn new(next: ChunkIdentity, max_batch_bytes: usize) -> Self {
         Self {
             resource: Head::default(),
             scope: Head::default(),
@@ -72,6 +73,7 @@ impl Sink {
             work: 0,
             max_work: MAX_WORK,
             chunks_bytes: 0,
+            max_batch_bytes,
             batch: BatchBuilder::new(),
             serializer: NativeSerializer::default(),
             next,
@@ -111,7 +113,8 @@ impl Sink {
         if pushed.is_err() {
             self.reject(Malformed::Size, 1);
         }
-        if self.batch.len() >= FULL_RECORDS || self.batch.estimated_bytes() >= FULL_BYTES {
+        if self.batch.len() >= FULL_RECORDS || self.batch.estimated_bytes() >= self.max_batch_bytes
+        {
             self.seal();
         }
     }

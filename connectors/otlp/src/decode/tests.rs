@@ -19,7 +19,7 @@ fn sink() -> Sink {
         start_unix_ns: 1,
         random: 1,
     };
-    Sink::new(ChunkIdentity::first(ProducerId::new(1), epoch, 0))
+    Sink::new(ChunkIdentity::first(ProducerId::new(1), epoch, 0), 4 << 20)
 }
 
 /// Decodes a good request.

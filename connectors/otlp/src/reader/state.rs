@@ -81,6 +81,7 @@ pub(super) struct ReaderState {
     pub(super) requests: Semaphore,
     /// Decodes one request at a time.
     pub(super) decoder: Semaphore,
+    max_chunk_bytes: usize,
     pub(super) is_closing: AtomicBool,
     /// The identity of the next chunk.
     next: Mutex<ChunkIdentity>,
@@ -99,6 +100,7 @@ impl ReaderState {
             budget: Budget::new(config.memory_bytes.get()),
             requests: Semaphore::new(max_requests),
             decoder: Semaphore::new(1),
+            max_chunk_bytes: config.max_chunk_bytes.get(),
             is_closing: AtomicBool::new(false),
             next: Mutex::new(next),
             counts: Counts::default(),
@@ -116,7 +118,7 @@ impl ReaderState {
     ) -> Result<(Rejected, Option<oneshot::Receiver<()>>), BadRequest> {
         // The lock keeps chunks in the order of their numbers.
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut sink = Sink::new(*next);
+        let mut sink = Sink::new(*next, self.max_chunk_bytes);
         decode::<F>(signal, body, &mut sink)?;
         let (chunks, rejected, identity) = sink.finish();
         self.counts.add("requests", 1);
