@@ -10,6 +10,7 @@ its start to its end. Runs of the programs take turns; each figure is the median
 import argparse
 import gzip
 import http.client
+import itertools
 import json
 import os
 import pathlib
@@ -36,7 +37,7 @@ OPERATIONS = [f"{verb} /api/{noun}" for verb in ("GET", "POST") for noun in
 def request(spans, seed, ids):
     """A request of this number of spans, 16 a trace, as a web service makes them."""
     chance = random.Random(seed)
-    number = iter(range(seed * spans + 1, (seed + 1) * spans + 1))
+    number = itertools.count(2 * seed * spans + 1)
 
     def identity(size):
         return chance.randbytes(size) if ids == "random" else next(number).to_bytes(size, "big")
@@ -148,6 +149,12 @@ def rotel(program, broker, topic, bodies, requests, spans):
     return seconds
 
 
+def show(title, row):
+    print(title)
+    for name, value in row.items():
+        print(f"  {name:<34}{value:>14,.2f}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", required=True, help="Baler's program, with the feature otlp")
@@ -161,7 +168,7 @@ def main():
     for ids in "counted", "random":
         for size in 512, 4_096:
             bodies = [request(size, seed, ids) for seed in range(DIFFERENT)]
-            row = results[f"{ids} ids, {size} spans a request"] = {}
+            title, row = f"{ids} ids, {size} spans a request", {}
             spans = DIFFERENT * size
             row["OTLP, bytes a span"] = sum(map(len, bodies)) / spans
             row["OTLP with gzip"] = sum(len(gzip.compress(it, 6)) for it in bodies) / spans
@@ -176,6 +183,8 @@ def main():
             runs = [relay(arguments.program, "null:", bodies, requests, size)
                     for _ in range(arguments.runs)]
             row["spans a CPU second into chunks"] = requests * size / statistics.median(runs)
+            results[title] = row
+            show(title, row)
     if broker:
         bodies = [request(512, seed, "counted") for seed in range(DIFFERENT)]
         requests, row = arguments.spans // 512, {}
@@ -183,7 +192,7 @@ def main():
         for run in range(arguments.runs):
             topics = {name: f"otlp-{name.lower()}-{os.getpid()}-{run}" for name in seconds}
             seconds["Baler"].append(relay(
-                arguments.program, f"kafka://{broker}/{topics['Baler']}?compression=zstd",
+                arguments.program, f"kafka://{broker}/{topics['Baler']}?compression.type=zstd",
                 bodies, requests, 512))
             if arguments.rotel:
                 seconds["rotel"].append(
@@ -197,15 +206,13 @@ def main():
         for name, values in seconds.items():
             if values:
                 row[f"{name}, CPU s"] = statistics.median(values)
-        results["to Kafka, counted ids, 512 spans a request"] = row
+        title = "to Kafka, counted ids, 512 spans a request"
+        results[title] = row
+        show(title, row)
     else:
         print("Kafka is left out: KAFKA_BOOTSTRAP names no broker")
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "otlp.json").write_text(json.dumps(results, indent=2) + "\n")
-    for title, row in results.items():
-        print(title)
-        for name, value in row.items():
-            print(f"  {name:<34}{value:>14,.2f}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 //! What fuzz targets call.
 
+use std::cell::RefCell;
+
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 use bytes::Bytes;
 
@@ -8,6 +10,17 @@ use crate::decode::{Json, Protobuf, decode};
 use crate::limits::Budget;
 use crate::protocol::{Signal, unframe};
 use crate::sink::Sink;
+
+thread_local! {
+    static SINK: RefCell<Sink> = {
+        let epoch = Epoch {
+            start_unix_ns: 1,
+            random: 1,
+        };
+        let first = ChunkIdentity::first(ProducerId::new(1), epoch, 0);
+        RefCell::new(Sink::new(first, 512 << 10))
+    };
+}
 
 /// Reads any bytes as a request. The first byte chooses its signal, form and compression.
 pub fn request(bytes: &[u8]) {
@@ -35,16 +48,15 @@ pub fn request(bytes: &[u8]) {
         0x02 => Signal::Metrics,
         _ => Signal::Traces,
     };
-    let epoch = Epoch {
-        start_unix_ns: 1,
-        random: 1,
-    };
-    let mut sink = Sink::new(ChunkIdentity::first(ProducerId::new(1), epoch, 0), 1 << 10);
-    let decoded = match choice & 0x04 {
-        0 => decode::<Protobuf>(signal, &body, &mut sink),
-        _ => decode::<Json>(signal, &body, &mut sink),
-    };
-    if decoded.is_ok() {
-        sink.finish();
-    }
+    // As in a reader, the requests share it.
+    SINK.with_borrow_mut(|sink| {
+        sink.begin();
+        let decoded = match choice & 0x04 {
+            0 => decode::<Protobuf>(signal, &body, sink),
+            _ => decode::<Json>(signal, &body, sink),
+        };
+        if decoded.is_ok() {
+            sink.finish();
+        }
+    });
 }

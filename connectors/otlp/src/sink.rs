@@ -1,6 +1,7 @@
 //! Collects the records of a request, and makes chunks of them.
 
 use std::collections::BTreeMap;
+use std::mem;
 
 use baler_common::container::{ChunkHeader, ChunkSerializer as _, EncodeError, NativeSerializer};
 use baler_common::record::BatchBuilder;
@@ -57,8 +58,9 @@ pub(crate) struct Sink {
     max_batch_bytes: usize,
     batch: BatchBuilder,
     serializer: NativeSerializer,
-    /// The identity of the next chunk.
+    /// The identity of the next chunk, and of the first one of the present request.
     next: ChunkIdentity,
+    first: ChunkIdentity,
     chunks: Vec<RequestChunk>,
     rejected: Rejected,
 }
@@ -77,9 +79,20 @@ impl Sink {
             batch: BatchBuilder::new(),
             serializer: NativeSerializer::default(),
             next,
+            first: next,
             chunks: Vec::new(),
             rejected: Rejected::new(),
         }
+    }
+
+    /// Begins a request: removes what an earlier one left that could not be read to its end. The
+    /// memory stays, because to get it anew takes a tenth of the time.
+    pub(crate) fn begin(&mut self) {
+        self.batch.clear();
+        self.chunks.clear();
+        self.rejected.clear();
+        self.next = self.first;
+        (self.work, self.chunks_bytes) = (0, 0);
     }
 
     /// Counts work.
@@ -122,8 +135,8 @@ impl Sink {
     /// Lends the record the source, or takes it back. Copies would cost more than the rest.
     fn exchange_source(&mut self, record: &mut Telemetry) {
         let (resource, scope) = record.source();
-        std::mem::swap(resource, &mut self.resource.part);
-        std::mem::swap(scope, &mut self.scope.part);
+        mem::swap(resource, &mut self.resource.part);
+        mem::swap(scope, &mut self.scope.part);
     }
 
     fn reject(&mut self, malformed: Malformed, records: u64) {
@@ -158,11 +171,13 @@ impl Sink {
         Ok(bytes)
     }
 
-    /// Returns the chunks, the records that are in none, and the identity of the next chunk.
-    pub(crate) fn finish(mut self) -> (Vec<RequestChunk>, Rejected, ChunkIdentity) {
+    /// Ends the request. Returns its chunks, and the number of records that are in none.
+    pub(crate) fn finish(&mut self) -> (Vec<RequestChunk>, Rejected) {
         if !self.batch.is_empty() {
             self.seal();
         }
-        (self.chunks, self.rejected, self.next)
+        self.first = self.next;
+        let rejected = mem::take(&mut self.rejected);
+        (mem::take(&mut self.chunks), rejected)
     }
 }

@@ -26,7 +26,7 @@ fn sink() -> Sink {
 pub(crate) fn decoded<F: Form>(signal: Signal, body: &[u8]) -> (Vec<Chunk>, Rejected) {
     let mut sink = sink();
     decode::<F>(signal, body, &mut sink).unwrap();
-    let (chunks, rejected, _) = sink.finish();
+    let (chunks, rejected) = sink.finish();
     let chunks = chunks.into_iter().map(|it| Chunk {
         ticket: it.meta.identity.sequence,
         meta: it.meta,
@@ -247,7 +247,7 @@ fn a_request_cannot_multiply_its_source() {
         // Fewer records than in earnest, so that the test is quick.
         sink.max_work = 1 << 20;
         decode::<Protobuf>(signal, body, &mut sink).unwrap();
-        let (chunks, rejected, _) = sink.finish();
+        let (chunks, rejected) = sink.finish();
         let records: u32 = chunks.iter().map(|it| it.meta.records).sum();
         (u64::from(records), rejected.into_iter().collect::<Vec<_>>())
     };
@@ -264,4 +264,29 @@ fn a_request_cannot_multiply_its_source() {
     let (records, rejected) = outcome(Signal::Metrics, &request(&[&metric]));
     assert!((1..20).contains(&records), "{records} data points");
     assert_eq!(rejected, [(Malformed::Amount, 100_000 - records)]);
+}
+
+#[test]
+fn a_request_that_ends_in_damage_leaves_nothing_for_the_next_one() {
+    let mut sink = sink();
+    let good = request(&[&log("good")]);
+    for rounds in 0..3 {
+        sink.begin();
+        // A record and its source, and then a field that ends too early.
+        let mut bad = good.clone();
+        bad.extend([0x0a, 100]);
+        let decoded = decode::<Protobuf>(Signal::Logs, &bad, &mut sink);
+        assert_eq!(decoded, Err(BadRequest::Message));
+        sink.begin();
+        decode::<Protobuf>(Signal::Logs, &good, &mut sink).unwrap();
+        let (chunks, rejected) = sink.finish();
+        let [chunk] = &chunks[..] else {
+            panic!("{chunks:?}")
+        };
+        assert_eq!((chunk.meta.records, rejected.len()), (1, 0));
+        assert_eq!(
+            chunk.meta.identity.sequence, rounds,
+            "no number is left out"
+        );
+    }
 }

@@ -81,10 +81,8 @@ pub(super) struct ReaderState {
     pub(super) requests: Semaphore,
     /// Decodes one request at a time.
     pub(super) decoder: Semaphore,
-    max_chunk_bytes: usize,
     pub(super) is_closing: AtomicBool,
-    /// The identity of the next chunk.
-    next: Mutex<ChunkIdentity>,
+    sink: Mutex<Sink>,
     pub(super) counts: Counts,
     events: Sender<Event>,
 }
@@ -100,9 +98,8 @@ impl ReaderState {
             budget: Budget::new(config.memory_bytes.get()),
             requests: Semaphore::new(max_requests),
             decoder: Semaphore::new(1),
-            max_chunk_bytes: config.max_chunk_bytes.get(),
             is_closing: AtomicBool::new(false),
-            next: Mutex::new(next),
+            sink: Mutex::new(Sink::new(next, config.max_chunk_bytes.get())),
             counts: Counts::default(),
             events,
         }
@@ -117,10 +114,10 @@ impl ReaderState {
         mut memory: Share,
     ) -> Result<(Rejected, Option<oneshot::Receiver<()>>), BadRequest> {
         // The lock keeps chunks in the order of their numbers.
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut sink = Sink::new(*next, self.max_chunk_bytes);
+        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        sink.begin();
         decode::<F>(signal, body, &mut sink)?;
-        let (chunks, rejected, identity) = sink.finish();
+        let (chunks, rejected) = sink.finish();
         self.counts.add("requests", 1);
         for (reason, records) in &rejected {
             self.counts.add(reason.name(), *records);
@@ -128,7 +125,6 @@ impl ReaderState {
         if chunks.is_empty() {
             return Ok((rejected, None));
         }
-        *next = identity;
         memory.set(chunks.iter().map(|it| it.bytes.len()).sum());
         let (settled, answer) = oneshot::channel();
         let request = Arc::new(PendingRequest {
