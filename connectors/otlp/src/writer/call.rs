@@ -164,7 +164,7 @@ impl<'a> SpanMaker<'a> {
     fn ids(&mut self, call: &Call, place: Place) -> (u128, u64, u64) {
         let Place { trace_id, eoi, .. } = place;
         let origin = self.known.origin(trace_id);
-        let trace = call.w3c_trace().or(origin.map(|it| it.trace));
+        let trace = call.w3c_trace().or_else(|| origin.map(|it| it.trace));
         let callers = self.callers.entry(trace_id);
         let callers = callers.or_insert_with(|| self.known.callers(trace_id));
         let caller = callers.get(&eoi).map(|it| w3c::span_id(trace_id, *it));

@@ -40,7 +40,10 @@ impl Event {
     pub(super) fn log(self, attributes: Attributes, service: Option<&str>) -> Log {
         let severity = LEVELS.iter().find(|(level, _)| *level == self.level);
         // By default the name of an event is its place in the source.
-        let is_named = !self.name.starts_with("event ");
+        let event_name = match self.name.starts_with("event ") {
+            true => String::new(),
+            false => self.name,
+        };
         Log {
             resource: resource(service, &self.hostname),
             scope: Scope {
@@ -51,7 +54,7 @@ impl Event {
             severity_text: self.level,
             body: Some(AnyValue::String(self.message.into())),
             attributes,
-            event_name: is_named.then_some(self.name).unwrap_or_default(),
+            event_name,
             ..log(
                 self.timestamp,
                 w3c_id(self.w3c_trace_high, self.w3c_trace_low),

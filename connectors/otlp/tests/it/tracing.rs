@@ -45,7 +45,8 @@ fn telemetry(run: impl FnOnce() + Send + 'static) -> (HashMap<String, Span>, Vec
         );
     });
     let (mut spans, mut logs) = (HashMap::new(), Vec::new());
-    while !(application.is_finished() && spans.contains_key("request")) {
+    // Its span ends last, and log records are sent before spans.
+    while !spans.contains_key("request") {
         let delivery = receive(&mut reader);
         reader.settle(delivery.token, Verdict::Ack).unwrap();
         for record in decoded(&delivery.bytes).read() {
@@ -55,7 +56,6 @@ fn telemetry(run: impl FnOnce() + Send + 'static) -> (HashMap<String, Span>, Vec
                 other => panic!("{other:?}"),
             }
         }
-        thread::sleep(Duration::from_millis(10));
     }
     application.join().unwrap();
     (spans, logs)
