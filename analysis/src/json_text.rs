@@ -10,8 +10,8 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use baler_common::record::{
-    BatchBuilder, DynamicRecord, Field, FieldType, JSON_TEXT_FIELD, JSON_TEXT_NAME, MAX_FIELDS,
-    MAX_NAME_BYTES, RecordBatch, RecordFields, RecordRef, Schema, Value, ValueRef,
+    AnyValue, BatchBuilder, DynamicRecord, Field, FieldType, JSON_TEXT_FIELD, JSON_TEXT_NAME,
+    MAX_FIELDS, MAX_NAME_BYTES, RecordBatch, RecordFields, RecordRef, Schema, Value, ValueRef,
 };
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -50,6 +50,12 @@ pub fn value_text(fields: RecordFields<'_>) -> Option<&str> {
         ValueRef::String(text) => Some(text),
         _ => None,
     }
+}
+
+/// Returns the text of a value that is shown as JSON: one that is kept as JSON, or an [`AnyValue`]
+/// with JSON text.
+pub(crate) fn shown_text(fields: RecordFields<'_>) -> Option<&str> {
+    value_text(fields).or_else(|| AnyValue::json(fields))
 }
 
 /// Returns the text of a record that is kept as JSON as a whole.
@@ -372,7 +378,7 @@ pub(crate) fn opened_batch(batch: &RecordBatch) -> Option<RecordBatch> {
 fn field_count(schema: &Schema) -> usize {
     fn inner(field_type: &FieldType) -> usize {
         match field_type {
-            FieldType::Optional(item) | FieldType::List(item) => inner(item),
+            FieldType::Optional(item) | FieldType::List(item) | FieldType::Map(item) => inner(item),
             FieldType::Record(schema) => field_count(schema),
             _ => 0,
         }

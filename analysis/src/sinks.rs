@@ -15,6 +15,8 @@ use super::stage::Stage;
 
 pub use chunk_json::{broken_document, by_reason, chunk_document};
 pub use csv::{CsvFolder, Formulas};
+#[cfg(feature = "arrow")]
+pub(crate) use json::text_of;
 pub use json::{IdentifiedJson, RecordJson};
 pub use json_lines::JsonLines;
 pub use output_file::{Existing, OutputFile, Torn};

@@ -5,9 +5,10 @@
 //!                                                                    -> graphs, diagrams, document, report
 //! ```
 //!
-//! There are two kinds of records, as in Kieker. An execution is one finished call with its place
+//! There are three kinds of records, two of them as in Kieker. An execution is one finished call with its place
 //! in the trace: `eoi`, its number in the order of entries, and `ess`, its depth. Events mark the
-//! start and the end of a call. `orderIndex` numbers them. The rules of validity come from Kieker's
+//! start and the end of a call. `orderIndex` numbers them. Spans of OpenTelemetry name their parents.
+//! The calls of all of them can be written as executions. The rules of validity come from Kieker's
 //! `TraceReconstructionFilter` and `EventRecordTraceReconstructionFilter` (van Hoorn et al.,
 //! "Kieker: A Framework for Application Performance Monitoring and Dynamic Software Analysis",
 //! section 2).
@@ -20,6 +21,7 @@ mod counts;
 mod diagram;
 mod document;
 mod events;
+mod executions;
 mod graph;
 mod layout;
 mod merge;
@@ -30,6 +32,7 @@ mod profile;
 mod saved;
 #[deny(clippy::expect_used, clippy::indexing_slicing)]
 mod seen_chunks;
+mod spans;
 mod stage;
 mod tree;
 

@@ -53,6 +53,21 @@ pub fn media() -> Media {
     let media = media.with(baler_connector_file::lines::MEDIUM);
     #[cfg(not(feature = "lines"))]
     let media = media.without(&["jsonl", "text"], &lacks("lines"));
+    #[cfg(feature = "otlp")]
+    let media = media.with(baler_connector_otlp::MEDIUM);
+    #[cfg(not(feature = "otlp"))]
+    let media = media.without(
+        &[
+            "otlp",
+            "otlp+file",
+            "otlp+grpc",
+            "otlp+http",
+            "otlp+https",
+            "otlp+tls",
+            "otlp+unix",
+        ],
+        &lacks("otlp"),
+    );
     media
 }
 
@@ -81,6 +96,7 @@ const AMQP: Medium = {
     feature = "kafka",
     feature = "kieker",
     feature = "lines",
+    feature = "otlp",
     feature = "tcp",
     feature = "tls"
 )))]

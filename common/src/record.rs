@@ -3,6 +3,7 @@
 //! [`Record`] -> [`RowWriter`] (a queue's plain bytes) -> [`BatchBuilder`] -> [`RecordBatch`] ->
 //! a chunk -> [`RecordBatch`] -> [`RecordRef`] -> [`read()`] -> [`Record`].
 
+mod any_value;
 mod batch;
 mod catalog;
 mod column;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 
 pub use baler_macros::{Record, Records};
 
+pub use any_value::{ANY_VALUE_NAME, AnyValue};
 pub(crate) use batch::StringKeys;
 pub use batch::{
     BatchBuilder, FieldColumn, PushError, RecordBatch, RecordRefs, Table, TypedRecords, WordRun,
@@ -39,7 +41,7 @@ pub use dynamic::{DynamicRecord, ValueError};
 pub use field_value::{FieldValue, Shape};
 pub use intern::{Interned, InternerHold};
 pub use read::{FieldSource, Projection, ReadError, can_read, read};
-pub use reference::{EnumRef, ListRef, RecordFields, RecordRef, ValueRef};
+pub use reference::{EnumRef, ListRef, MapRef, RecordFields, RecordRef, ValueRef};
 pub use row::{RowNumber, RowWriter};
 pub use schema::{
     EnumType, Field, FieldType, Fingerprint, MAX_DEPTH, MAX_FIELDS, MAX_NAME_BYTES, MAX_VARIANTS,

@@ -3,7 +3,8 @@
 
 It shares no code with the crate, so that the document is known to be enough.
 `decode.py FORMAT.md CHUNK...` prints for each chunk a line with its header and one for each
-record, as JSON: floats and bytes in hexadecimal, a nested record as a list of names and values.
+record, as JSON: floats and bytes in hexadecimal, a nested record as a list of names and values, a map as a list of
+such records.
 Of the checks that FORMAT.md names, those of memory are left out: it is for chunks of one's own.
 """
 
@@ -18,7 +19,8 @@ NAMES = {
     "bool": 1, "i8": 2, "i16": 3, "i32": 4, "i64": 5, "u8": 6, "u16": 7, "u32": 8, "u64": 9,
     "f32": 10, "f64": 11, "char": 12, "string": 13, "bytes": 14,
 }
-BOOL, F32, F64, CHAR, STRING, BYTES, ENUM, OPTIONAL, LIST, RECORD = 1, 10, 11, 12, 13, 14, 15, 16, 17, 18
+BOOL, F32, F64, CHAR, STRING, BYTES, ENUM = 1, 10, 11, 12, 13, 14, 15
+OPTIONAL, LIST, RECORD, MAP = 16, 17, 18, 19
 CALL = "kieker.common.record.controlflow.OperationExecutionRecord"
 TICKS, SIMPLE, REFERENCE, STEPPED = 0x80, {0, 1, 2, 5, 6, 7}, 8, 11
 
@@ -168,7 +170,7 @@ class Type:
 def parse_type(src, depth=1):
     check(depth <= 16, "nesting")
     code = src.number("B")
-    check(BOOL <= code <= RECORD, f"type {code}")
+    check(BOOL <= code <= MAP, f"type {code}")
     if code == ENUM:
         return Type(code, name=src.text(), variants=[src.text() for _ in range(src.varint())])
     if code in (OPTIONAL, LIST):
@@ -177,6 +179,9 @@ def parse_type(src, depth=1):
         return Type(code, item=item)
     if code == RECORD:
         return Type(code, schema=parse_schema(src, depth + 1))
+    if code == MAP:
+        entry = [("key", Type(STRING), 0), ("value", parse_type(src, depth + 2), 0)]
+        return Type(LIST, item=Type(RECORD, schema=("entry", entry)))
     return Type(code)
 
 

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use baler_connector_kieker::w3c;
+
 /// The header `traceparent` of W3C Trace Context (version 00): the trace of a request, and the span
 /// that made the request.
 ///
@@ -28,11 +30,11 @@ use std::str::FromStr;
 ///
 /// - A trace that comes from another process gets its own id here. A `TraceMetadata` record
 ///   contains its parent, [`kieker_trace_id`](Self::kieker_trace_id) (the low 63 bits of the W3C
-///   id), with the `parentOrderId` -1. Requests that it sends have the received W3C id. The
+///   id), with the `parentOrderId` -1, and the header as the `sessionId`. Requests that it sends
+///   have the received W3C id. The
 ///   exclusive or of the four 16-bit parts is the same for both ids, so that both traces go to the
 ///   same lane.
-/// - A trace that began here with Kieker's id `k` has the W3C id with `k` in the lower 64 bits and
-///   `splitmix64(k)` in the upper ones.
+/// - A trace that began here with Kieker's id has the W3C ids of [`w3c`].
 /// - Between processes with Baler the header `tracestate` may carry [`state`](Self::state). Then
 ///   the parent's trace and number come from the immediate caller, over any number of hops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -78,12 +80,9 @@ const LENGTH: usize = 55;
 impl TraceParent {
     /// Creates the header of a request made within a trace of this process.
     pub(crate) fn of_call(trace_id: i64, eoi: i32, from: Option<&Self>) -> Self {
-        let low = trace_id as u64;
-        let own = (u128::from(mix(low)) << 64) | u128::from(low);
-        let number = u64::from(eoi as u32);
         Self {
-            trace_id: from.map_or_else(|| own.max(1), |from| from.trace_id),
-            parent_id: mix(mix(low) ^ number).max(1),
+            trace_id: from.map_or_else(|| w3c::trace_id(trace_id), |from| from.trace_id),
+            parent_id: w3c::span_id(trace_id, eoi),
             flags: from.map_or(SAMPLED, |from| from.flags & KNOWN_FLAGS),
             caller: Some((trace_id, eoi)),
         }
@@ -144,14 +143,6 @@ impl TraceParent {
         let (trace_id, eoi) = self.caller?;
         Some(format!("baler={trace_id:016x}-{eoi:08x}"))
     }
-}
-
-/// The finaliser of `SplitMix64` (Steele, Lea, Flood, 2014) after its increment.
-const fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 impl FromStr for TraceParent {

@@ -284,7 +284,8 @@ class Collector:
 
         ``timestamp`` is in nanoseconds since the Unix epoch; without it, the present time counts. The
         type of each field is that of its values: ``bool``, ``int``, ``float``, ``str``, ``bytes``,
-        lists and dicts of them. ``None`` makes a field optional, and so does a field that another
+        lists and dicts of them. A dict is a record with fields; another mapping, such as
+        ``types.MappingProxyType``, is a map with any keys and values. ``None`` makes a field optional, and so does a field that another
         record of the type lacks.
         """
 

@@ -21,6 +21,8 @@ def plain_type(kind: pa.DataType, nanoseconds: bool = False) -> pa.DataType:
         return pa.struct([plain_field(field, nanoseconds) for field in kind])
     if types.is_list(kind):
         return pa.list_(plain_field(kind.value_field, nanoseconds))
+    if types.is_map(kind):
+        return pa.map_(kind.key_type, plain_field(kind.item_field, nanoseconds))
     wider = {
         pa.uint8(): pa.int16(),
         pa.uint16(): pa.int32(),
@@ -64,6 +66,9 @@ def _joined(one: pa.DataType, other: pa.DataType, fixed: bool) -> pa.DataType:
         field = one.value_field
         field = field.with_type(_joined(field.type, other.value_type, fixed))
         return pa.large_list(field) if types.is_large_list(one) else pa.list_(field)
+    if types.is_map(one) and types.is_map(other):
+        field = one.item_field
+        return pa.map_(one.key_type, field.with_type(_joined(field.type, other.item_type, fixed)))
     if fixed or types.is_string(other):
         return one
     if types.is_string(one) or types.is_floating(other) or types.is_decimal(other):

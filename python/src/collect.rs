@@ -9,12 +9,12 @@ use std::time::Duration;
 use baler::analysis::sinks::by_reason;
 use baler::monitoring::{Overflow, Stats};
 use baler::record::kieker::OperationExecutionRecord;
-use baler::record::{DynamicRecord, Field, FieldType, Schema, Value};
+use baler::record::{AnyValue, DynamicRecord, Field, FieldType, Schema, Value};
 use baler::{Controller, ControllerConfig};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 
 use crate::consume::seconds;
 use crate::error::{ReadError, failed};
@@ -67,10 +67,14 @@ enum Kind {
     F64,
     I64,
     List(Box<Kind>),
+    /// A mapping that is no dict, with values of this kind.
+    Map(Box<Kind>),
     Optional(Box<Kind>),
     Record(Vec<(String, Kind)>),
     String,
     U64,
+    /// Values of a mapping that have several types.
+    Any,
     /// Only `None`, or items of an empty list.
     Unknown,
 }
@@ -116,6 +120,16 @@ impl Kind {
             }
             return Ok(Self::Record(fields));
         }
+        if let Ok(mapping) = value.cast::<PyMapping>() {
+            let mut values = Self::Unknown;
+            for entry in mapping.items()? {
+                let (_, item): (String, Bound<'_, PyAny>) = entry.extract()?;
+                // A value without a kind, such as a list of several types, may still become JSON.
+                let kind = Self::of(&item, depth + 1).unwrap_or(Self::Any);
+                values = values.merged_or_any(kind);
+            }
+            return Ok(Self::Map(Box::new(values)));
+        }
         if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
             let mut items = Self::Unknown;
             for item in value.try_iter()? {
@@ -133,6 +147,7 @@ impl Kind {
     fn merged(self, other: Self) -> PyResult<Self> {
         Ok(match (self, other) {
             (one, other) if one == other => one,
+            (Self::Any, _) | (_, Self::Any) => Self::Any,
             (Self::Unknown, it) | (it, Self::Unknown) => it,
             (Self::Optional(one), Self::Optional(other)) => one.merged(*other)?.optional(),
             (Self::Optional(one), other) | (other, Self::Optional(one)) => {
@@ -141,12 +156,18 @@ impl Kind {
             (Self::I64, Self::F64) | (Self::F64, Self::I64) => Self::F64,
             (Self::I64, Self::U64) | (Self::U64, Self::I64) => Self::U64,
             (Self::List(one), Self::List(other)) => Self::List(Box::new(one.merged(*other)?)),
+            (Self::Map(one), Self::Map(other)) => Self::Map(Box::new(one.merged_or_any(*other))),
             (Self::Record(one), Self::Record(other)) => Self::Record(merged(one, other)?),
             (one, other) => {
                 let message = format!("a field has values of {} and {}", one.name(), other.name());
                 return Err(PyTypeError::new_err(message));
             }
         })
+    }
+
+    /// Returns the kind that holds the values of both in one mapping.
+    fn merged_or_any(self, other: Self) -> Self {
+        self.merged(other).unwrap_or(Self::Any)
     }
 
     fn optional(self) -> Self {
@@ -158,11 +179,13 @@ impl Kind {
 
     const fn name(&self) -> &'static str {
         match self {
+            Self::Any => "several types",
             Self::Bool => "bool",
             Self::Bytes => "bytes",
             Self::F64 => "float",
             Self::I64 => "int",
             Self::List(_) => "list",
+            Self::Map(_) => "mapping",
             Self::Optional(_) | Self::Unknown => "None",
             Self::Record(_) => "dict",
             Self::String => "str",
@@ -173,11 +196,13 @@ impl Kind {
     /// Returns the type of a field; `name` names a record in it.
     fn field_type(&self, name: &str) -> PyResult<FieldType> {
         Ok(match self {
+            Self::Any => FieldType::Record(Arc::clone(AnyValue::schema())),
             Self::Bool => FieldType::Bool,
             Self::Bytes => FieldType::Bytes,
             Self::F64 => FieldType::F64,
             Self::I64 => FieldType::I64,
             Self::List(items) => items.field_type(name)?.list(),
+            Self::Map(values) => values.field_type(name)?.map(),
             Self::Optional(kind) => kind.field_type(name)?.optional(),
             Self::Record(fields) => FieldType::Record(schema(name, fields)?),
             // Any type can be absent.
@@ -272,12 +297,51 @@ fn to_value(value: &Bound<'_, PyAny>, field_type: &FieldType) -> PyResult<Option
             }
             Some(Value::List(items))
         }
+        FieldType::Map(_) => match value.cast::<PyMapping>() {
+            Ok(mapping) => {
+                let inner = field_type.map_value().expect("a schema has whole maps");
+                entries(mapping, inner)?.map(Value::map)
+            }
+            Err(_) => None,
+        },
+        FieldType::Record(schema) if schema == AnyValue::schema() => Some(any_value(value)?),
         FieldType::Record(schema) => match value.cast::<PyDict>() {
             Ok(dict) => values(dict, schema)?.map(Value::Record),
             Err(_) => None,
         },
         _ => None,
     })
+}
+
+/// Returns the entries of a mapping; `None` if a value is not of this type.
+fn entries(
+    mapping: &Bound<'_, PyMapping>,
+    value_type: &FieldType,
+) -> PyResult<Option<Vec<(String, Value)>>> {
+    let mut entries = Vec::with_capacity(mapping.len()?);
+    for entry in mapping.items()? {
+        let (key, value): (String, Bound<'_, PyAny>) = entry.extract()?;
+        let Some(value) = to_value(&value, value_type)? else {
+            return Ok(None);
+        };
+        entries.push((key, value));
+    }
+    Ok(Some(entries))
+}
+
+/// Returns a value of any type, by the first type that holds it. Lists and dicts become JSON text.
+fn any_value(value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let fields = AnyValue::schema().fields();
+    let mut values = vec![Value::Null; fields.len()];
+    for (slot, field) in values.iter_mut().zip(fields) {
+        let found = to_value(value, field.field_type())?;
+        if let Some(found) = found {
+            *slot = found;
+            return Ok(Value::Record(values));
+        }
+    }
+    let json = value.py().import("json")?.call_method1("dumps", (value,))?;
+    Ok(AnyValue::Json(json.extract::<String>()?.into()).to_value())
 }
 
 /// Returns the values of the fields in order; `None` if they do not fit the schema.

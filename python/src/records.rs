@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use baler::analysis::Parcel;
-use baler::record::{NO_TIMESTAMP, RecordFields, Table, ValueRef};
+use baler::record::{AnyValue, NO_TIMESTAMP, RecordFields, Table, ValueRef};
 use baler::transport::ChunkIdentity;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -174,7 +174,7 @@ pub(crate) fn identity_dict<'py>(
     Ok(identity)
 }
 
-/// Returns a value as Python has it: integers of any size, bytes, lists, dicts.
+/// Returns a value as Python has it: integers of any size, bytes, lists, dicts of records and maps.
 fn to_python<'py>(py: Python<'py>, value: ValueRef<'_>) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         ValueRef::Null => py.None().into_bound(py),
@@ -191,8 +191,32 @@ fn to_python<'py>(py: Python<'py>, value: ValueRef<'_>) -> PyResult<Bound<'py, P
             let items: PyResult<Vec<_>> = list.iter().map(|item| to_python(py, item)).collect();
             PyList::new(py, items?)?.into_any()
         }
-        ValueRef::Record(fields) => record_dict(py, fields)?.into_any(),
+        ValueRef::Map(map) => {
+            let dict = PyDict::new(py);
+            for (key, value) in map.iter() {
+                dict.set_item(key, to_python(py, value)?)?;
+            }
+            dict.into_any()
+        }
+        ValueRef::Record(fields) => match AnyValue::plain(fields) {
+            Some(value) => any_value(py, AnyValue::json(fields), value)?,
+            None => record_dict(py, fields)?.into_any(),
+        },
     })
+}
+
+/// Returns a value of any type. Text that is no JSON, against its type, stays text.
+fn any_value<'py>(
+    py: Python<'py>,
+    json: Option<&str>,
+    plain: ValueRef<'_>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(json) = json
+        && let Ok(value) = py.import("json")?.call_method1("loads", (json,))
+    {
+        return Ok(value);
+    }
+    to_python(py, plain)
 }
 
 fn record_dict<'py>(py: Python<'py>, fields: RecordFields<'_>) -> PyResult<Bound<'py, PyDict>> {

@@ -11,8 +11,10 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -54,6 +56,31 @@ def test_all_types_of_values_come_back(folder: Path) -> None:
     ]
     (big,) = records(folder, "Big")
     assert big["fields"] == {"n": 2**64 - 1, "inner": {"a": {"b": [None, 1]}}, "none": None}
+
+
+def test_mappings_become_maps(folder: Path) -> None:
+    attributes = [
+        {"http.status": 200, "route": "/tea", "tags": ["a", {"b": None}], "load": 0.5, "raw": b"\xff"},
+        {},
+        {"ok": True, "none": None},
+    ]
+    counts = [{"a": 1}, {"b": 2**62}, {}]
+    with baler.Collector(f"file:{folder}") as collector:
+        for one, other in zip(attributes, counts, strict=True):
+            assert collector.emit(
+                "shop.Span", attributes=MappingProxyType(one), counts=MappingProxyType(other)
+            )
+        # The type has maps by now.
+        assert collector.emit("shop.Span", attributes={"dict": 1}, counts={"a": 2})
+        with pytest.raises(TypeError):
+            collector.emit("shop.Span", attributes=1, counts={})
+    found = [record["fields"] for record in records(folder, "shop.Span")]
+    assert [fields["attributes"] for fields in found] == [*attributes, {"dict": 1}]
+    assert [fields["counts"] for fields in found] == [*counts, {"a": 2}]
+    *_, spans = [pa.table(table) for table in baler.read(folder, "shop.Span")]
+    assert spans.schema.field("counts").type == pa.map_(pa.string(), pa.field("value", pa.int64(), False))
+    query = "SELECT attributes['http.status'], attributes['tags'], counts['a'] FROM spans"
+    assert duckdb.sql(query).fetchall()[0] == ("200", '["a", {"b": null}]', 1)
 
 
 def test_a_type_grows_with_its_values(folder: Path) -> None:

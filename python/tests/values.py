@@ -34,6 +34,8 @@ def _without_times(kind: pa.DataType) -> pa.DataType:
         return pa.struct([field.with_type(_without_times(field.type)) for field in kind])
     if pa.types.is_large_list(kind) or pa.types.is_list(kind):
         return pa.list_(kind.value_field.with_type(_without_times(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, kind.item_field.with_type(_without_times(kind.item_type)))
     return kind
 
 

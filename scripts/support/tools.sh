@@ -56,6 +56,9 @@ has() {
     duckdb | datafusion | pyarrow)
         python3 -c "import $1" || PYTHONPATH=$tools_dir/$1 python3 -c "import $1"
         ;;
+    opentelemetry)
+        PYTHONPATH=$tools_dir/$1 python3 -c 'import opentelemetry.exporter.otlp.proto.grpc, opentelemetry.exporter.otlp.proto.http'
+        ;;
     *) command -v "$1" ;;
     esac >/dev/null 2>&1
 }
@@ -85,7 +88,7 @@ install() {
     python-tools) install_python_tools ;;
     spark) install_spark ;;
     cargo-*) install_wheel "$1" || install_source "$1" ;;
-    duckdb | datafusion | pyarrow) install_python_package "$1" ;;
+    duckdb | datafusion | opentelemetry | pyarrow) install_python_package "$1" ;;
     *) return 1 ;;
     esac
 }
@@ -152,7 +155,7 @@ pip_install() {
         --only-binary :all: --require-hashes "$@" >&2
 }
 
-# install_python_package NAME: reads the Parquet files of the tests, as scripts/support/NAME.txt pins it.
+# install_python_package NAME: what tests run beside Baler, as scripts/support/NAME.txt pins it.
 install_python_package() {
     rm -rf "${tools_dir:?}/$1"
     pip_install --target "$tools_dir/$1" -r "$root/scripts/support/$1.txt"

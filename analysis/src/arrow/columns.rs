@@ -1,37 +1,53 @@
 //! Columns of records as Arrow arrays.
 
+use std::cell::Cell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_array::builder::StringBuilder;
+use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
     ArrowPrimitiveType, DurationNanosecondType, Float32Type, Float64Type, Int8Type, Int16Type,
     Int32Type, Int64Type, TimestampMicrosecondType, TimestampNanosecondType, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, DictionaryArray, Int32Array, ListArray,
+    Array, ArrayRef, BinaryArray, BooleanArray, DictionaryArray, Int32Array, ListArray, MapArray,
     PrimitiveArray, StringArray, StructArray, UInt32Array,
 };
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
 use arrow_select::take::take;
-use baler_common::record::{Column, FieldType, OptionalColumn, Role, Schema, StringTable};
+use baler_common::record::{
+    AnyValue, Column, FieldType, ListColumn, OptionalColumn, RecordColumn, Role, Schema,
+    StringTable, ValueRef,
+};
 
-use super::schema::{Times, item, struct_fields};
+use super::schema::{Times, entries, is_any_value, item, struct_fields};
+use crate::sinks::text_of;
+
+/// The most text of keys of maps, and of values of any type, in a chunk.
+const MAX_TEXT_BYTES: usize = 1 << 30;
 
 /// The data for converting all columns of a chunk.
 #[derive(Debug, Clone)]
-pub(crate) struct Context {
+pub(crate) struct Context<'a> {
+    table: &'a StringTable,
+    /// The bytes of text that may still be copied from the string table, or made.
+    text_left: Cell<usize>,
     /// The chunk's string table, shared by all columns of strings.
     pub(crate) strings: Arc<StringArray>,
     pub(crate) times: Times,
 }
 
-impl Context {
-    pub(crate) fn new(strings: &StringTable, times: Times) -> Result<Self, ArrowError> {
+impl<'a> Context<'a> {
+    pub(crate) fn new(table: &'a StringTable, times: Times) -> Result<Self, ArrowError> {
         // Positions in Arrow's text have 32 bits with a sign.
-        within(strings.text_bytes(), "the string table")?;
-        let strings = StringArray::from_iter_values(strings.iter());
+        within(table.text_bytes(), "the string table")?;
+        let strings = StringArray::from_iter_values(table.iter());
         Ok(Self {
+            table,
+            text_left: Cell::new(MAX_TEXT_BYTES),
             strings: Arc::new(strings),
             times,
         })
@@ -57,7 +73,7 @@ impl Context {
             }
             (Column::Char(values), FieldType::Char) => {
                 let mut buffer = [0; 4];
-                let mut text = arrow_array::builder::StringBuilder::new();
+                let mut text = StringBuilder::new();
                 for value in values {
                     text.append_value(value.encode_utf8(&mut buffer));
                 }
@@ -88,6 +104,10 @@ impl Context {
                 let offsets = offsets(&column.ends, items.len())?;
                 Arc::new(ListArray::try_new(field, offsets, items, None)?)
             }
+            (Column::List(column), FieldType::Map(_)) => self.maps(column, field_type)?,
+            (Column::Record(_), FieldType::Record(schema)) if is_any_value(schema) => {
+                self.any_values(column, field_type)?
+            }
             (Column::Record(column), FieldType::Record(schema)) => {
                 if schema.fields().is_empty() {
                     return Ok(Arc::new(BooleanArray::from(vec![true; column.len])));
@@ -98,6 +118,61 @@ impl Context {
             }
             _ => return Err(mismatch(field_type)),
         })
+    }
+
+    /// Maps. Their keys become plain text. Each key is in its map once, because DuckDB refuses others.
+    fn maps(&self, column: &ListColumn, field_type: &FieldType) -> Result<ArrayRef, ArrowError> {
+        let Column::Record(RecordColumn { fields, .. }) = &column.items else {
+            return Err(mismatch(field_type));
+        };
+        let ([Column::String(keys), values], Some(value_type)) =
+            (&**fields, field_type.map_value())
+        else {
+            return Err(mismatch(field_type));
+        };
+        let (kept, ends) = last_entries(keys, &column.ends).ok_or_else(|| mismatch(field_type))?;
+        let mut key_ids = UInt32Array::from(keys.clone());
+        let mut values = self.array(values, value_type, Role::Plain)?;
+        if kept.len() < keys.len() {
+            let kept = UInt32Array::from(kept);
+            key_ids = take(&key_ids, &kept, None)?.as_primitive().clone();
+            values = take(&values, &kept, None)?;
+        }
+        for id in key_ids.values() {
+            let key = self.table.get(*id).ok_or_else(|| mismatch(field_type))?;
+            self.charge(key)?;
+        }
+        let keys = take(&*self.strings, &key_ids, None)?;
+        let (field, fields) = entries(field_type, self.times);
+        let entries = StructArray::try_new(fields, vec![keys, values], None)?;
+        let offsets = offsets(&ends, entries.len())?;
+        let maps = MapArray::try_new(Arc::new(field), offsets, entries, None, false)?;
+        Ok(Arc::new(maps))
+    }
+
+    /// Values of any type as text.
+    fn any_values(&self, column: &Column, field_type: &FieldType) -> Result<ArrayRef, ArrowError> {
+        let mut texts = StringBuilder::new();
+        for row in 0..column.len() {
+            let value = match column.value(row, field_type, self.table) {
+                Some(ValueRef::Record(value)) => AnyValue::plain(value),
+                _ => None,
+            };
+            let text = text_of(value.ok_or_else(|| mismatch(field_type))?);
+            self.charge(text.as_deref().unwrap_or(""))?;
+            texts.append_option(text);
+        }
+        Ok(Arc::new(texts.finish()))
+    }
+
+    /// Counts text that takes memory of its own. A key in many rows is in the chunk only once.
+    fn charge(&self, text: &str) -> Result<(), ArrowError> {
+        let left = self.text_left.get().checked_sub(text.len());
+        self.text_left.set(left.ok_or_else(|| {
+            let message = "a chunk has more than 1 GiB of text in maps and values of any type";
+            ArrowError::InvalidArgumentError(message.to_owned())
+        })?);
+        Ok(())
     }
 
     /// The columns of a record type as arrays.
@@ -201,6 +276,29 @@ fn optional(column: &OptionalColumn, present: &dyn Array) -> Result<ArrayRef, Ar
     take(present, &positions, None)
 }
 
+/// Returns the positions of the entries whose keys do not come again in their map, and the ends of
+/// the maps among them. Returns `None` if an end is no position in the keys.
+fn last_entries(keys: &[u32], ends: &[u32]) -> Option<(Vec<u32>, Vec<u32>)> {
+    // The latest map with each key.
+    let mut maps = HashMap::new();
+    let mut kept = Vec::with_capacity(keys.len());
+    let mut kept_ends = Vec::with_capacity(ends.len());
+    let mut from = 0;
+    for (map, end) in ends.iter().enumerate() {
+        let first = kept.len();
+        let entries = keys.get(from as usize..*end as usize)?;
+        for (at, key) in (from..*end).zip(entries).rev() {
+            if maps.insert(*key, map) != Some(map) {
+                kept.push(at);
+            }
+        }
+        kept[first..].reverse();
+        kept_ends.push(u32::try_from(kept.len()).ok()?);
+        from = *end;
+    }
+    Some((kept, kept_ends))
+}
+
 /// Converts ends to Arrow's offsets; the last one is `last`.
 fn offsets(ends: &[u32], last: usize) -> Result<OffsetBuffer<i32>, ArrowError> {
     within(last, "a column")?;
@@ -225,3 +323,6 @@ fn within(bytes: usize, what: &str) -> Result<(), ArrowError> {
 fn mismatch(field_type: &FieldType) -> ArrowError {
     ArrowError::SchemaError(format!("a column is not one of {field_type}"))
 }
+
+#[cfg(test)]
+mod tests;

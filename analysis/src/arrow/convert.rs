@@ -111,7 +111,7 @@ impl Converter {
     }
 
     /// The whole table, without identity.
-    fn rows(&mut self, table: &Table, context: &Context) -> Result<RecordBatch, ArrowError> {
+    fn rows(&mut self, table: &Table, context: &Context<'_>) -> Result<RecordBatch, ArrowError> {
         let schema = match self.identity {
             true => Arc::new(schema_of(table.schema(), self.times, false)),
             false => self.schema(table.schema()),

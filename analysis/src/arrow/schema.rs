@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
-use baler_common::record::{Field as RecordField, FieldType, Role, Schema as RecordSchema};
+use baler_common::record::{
+    AnyValue, Field as RecordField, FieldType, Role, Schema as RecordSchema,
+};
 
 /// The name of the column with the logging time of a record.
 pub(crate) const LOGGED: &str = "_timestamp";
@@ -74,7 +76,7 @@ pub(crate) fn fingerprint(schema: &RecordSchema) -> String {
 }
 
 fn arrow_field(field: &RecordField, times: Times) -> Field {
-    let nullable = matches!(field.field_type(), FieldType::Optional(_));
+    let nullable = is_nullable(field.field_type());
     let kind = data_type(field.field_type(), field.role(), times);
     let arrow = Field::new(field.name(), kind, nullable);
     let role = match field.role() {
@@ -115,6 +117,8 @@ pub(crate) fn data_type(field_type: &FieldType, role: Role, times: Times) -> Dat
         FieldType::Bytes => DataType::Binary,
         FieldType::Optional(inner) => data_type(inner, role, times),
         FieldType::List(inner) => DataType::List(Arc::new(item(inner, role, times))),
+        FieldType::Map(_) => DataType::Map(Arc::new(entries(field_type, times).0), false),
+        FieldType::Record(schema) if is_any_value(schema) => DataType::Utf8,
         // Parquet has no struct without fields.
         FieldType::Record(schema) if schema.fields().is_empty() => DataType::Boolean,
         FieldType::Record(schema) => DataType::Struct(struct_fields(schema, times)),
@@ -123,8 +127,33 @@ pub(crate) fn data_type(field_type: &FieldType, role: Role, times: Times) -> Dat
 
 /// The items of a list.
 pub(crate) fn item(field_type: &FieldType, role: Role, times: Times) -> Field {
-    let nullable = matches!(field_type, FieldType::Optional(_));
-    Field::new("item", data_type(field_type, role, times), nullable)
+    let kind = data_type(field_type, role, times);
+    Field::new("item", kind, is_nullable(field_type))
+}
+
+/// The entries of a map, and their fields. Keys are plain text, for readers that know no dictionaries
+/// in keys.
+pub(crate) fn entries(map: &FieldType, times: Times) -> (Field, Fields) {
+    let value = map.map_value().expect("schemas refuse other entries");
+    let kind = data_type(value, Role::Plain, times);
+    let fields = Fields::from(vec![
+        Field::new("key", DataType::Utf8, false),
+        Field::new("value", kind, is_nullable(value)),
+    ]);
+    (Field::new_struct("entries", fields.clone(), false), fields)
+}
+
+/// Whether records of this type are values of any type. They become text: JSON, but for strings.
+pub(crate) fn is_any_value(schema: &RecordSchema) -> bool {
+    *schema == **AnyValue::schema()
+}
+
+fn is_nullable(field_type: &FieldType) -> bool {
+    match field_type {
+        FieldType::Optional(_) => true,
+        FieldType::Record(schema) => is_any_value(schema),
+        _ => false,
+    }
 }
 
 /// The fields of a nested record.

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use baler_common::record::{Fingerprint, RecordRef, Schema, ValueRef};
+use baler_common::record::{AnyValue, Fingerprint, RecordRef, Schema, ValueRef};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -30,8 +30,8 @@ const OTHER_TYPES: &str = "(other types).csv";
 const FLUSH_CHUNKS: usize = 32;
 
 /// Writes one CSV file for each record type into a folder: `<type>.csv`. The file has a header
-/// line. The timestamp comes first, and then one column for each field. Lists and nested records
-/// are written as JSON in their cell; an absent optional and a missing timestamp as an empty cell.
+/// line. The timestamp comes first, and then one column for each field. Lists, maps and nested
+/// records are written as JSON in their cell, an [`AnyValue`] as its plain value; an absent optional and a missing timestamp as an empty cell.
 /// Values and lines that are kept as JSON text have the columns of the fields in the text.
 ///
 /// If a file exists and its header has the columns of the type, rows are appended to it. Otherwise,
@@ -349,17 +349,26 @@ impl<W: Write> Rows<'_, W> {
             ValueRef::Enum(value) => self.text(value.name().unwrap_or("")),
             ValueRef::Char(value) => self.text(value.encode_utf8(&mut [0; 4])),
             ValueRef::Bytes(value) => self.text(&STANDARD.encode(value)),
-            ValueRef::List(_) | ValueRef::Record(_) => {
-                self.output.write_all(b"\"")?;
-                serde_json::to_writer(Quotes(&mut *self.output, b"\"\""), &ValueJson(value))?;
-                self.output.write_all(b"\"")
+            ValueRef::Record(fields) if AnyValue::json(fields).is_none() => {
+                match AnyValue::plain(fields) {
+                    Some(value) => self.cell(value),
+                    None => self.json(value),
+                }
             }
+            ValueRef::List(_) | ValueRef::Map(_) | ValueRef::Record(_) => self.json(value),
             // Numbers, and values that are quoted in JSON but not here.
             scalar => {
                 serde_json::to_writer(Quotes(&mut *self.output, b""), &ValueJson(scalar))?;
                 Ok(())
             }
         }
+    }
+
+    /// Writes a value as JSON, in quotes.
+    fn json(&mut self, value: ValueRef<'_>) -> io::Result<()> {
+        self.output.write_all(b"\"")?;
+        serde_json::to_writer(Quotes(&mut *self.output, b"\"\""), &ValueJson(value))?;
+        self.output.write_all(b"\"")
     }
 
     /// Writes text, in quotes if that is necessary.

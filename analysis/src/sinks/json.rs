@@ -2,18 +2,19 @@
 //!
 //! `{"type": "...", "timestamp": n or null, "fields": {"name": value, ...}}`. Integers are exact at
 //! 64 bits. NaN and infinities are the strings `NaN`, `Infinity`, `-Infinity`. Bytes are base64, a
-//! char is a string, an enum is its variant's name, and an absent optional is null. JSON text
-//! ([`json_text`](crate::json_text)) is written as JSON, with U+FFFD for halves of surrogate pairs,
-//! which many readers refuse.
+//! char is a string, an enum is its variant's name, and an absent optional is null. A map is an
+//! object; a key that comes twice is written twice, and readers of JSON take the last value. An
+//! [`AnyValue`] is its plain value. JSON text ([`json_text`](crate::json_text)) is written as JSON,
+//! with U+FFFD for halves of surrogate pairs, which many readers refuse.
 
-use baler_common::record::{JSON_TEXT_FIELD, ListRef, RecordFields, RecordRef, ValueRef};
+use baler_common::record::{AnyValue, JSON_TEXT_FIELD, ListRef, RecordFields, RecordRef, ValueRef};
 use baler_common::transport::ChunkIdentity;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 use serde_json::value::RawValue;
 
-use crate::json_text::{line_text, value_text};
+use crate::json_text::{line_text, shown_text};
 
 /// Serializes a record in the form of this module.
 #[derive(Debug, Clone, Copy)]
@@ -116,9 +117,15 @@ impl Serialize for ValueJson<'_> {
             ValueRef::Bytes(value) => serializer.serialize_str(&STANDARD.encode(value)),
             ValueRef::Enum(value) => serializer.serialize_str(value.name().unwrap_or("")),
             ValueRef::List(list) => serialize_list(list, serializer),
-            ValueRef::Record(fields) => match value_text(fields).and_then(raw) {
+            ValueRef::Map(map) => {
+                serializer.collect_map(map.iter().map(|(key, value)| (key, ValueJson(value))))
+            }
+            ValueRef::Record(fields) => match shown_text(fields).and_then(raw) {
                 Some(json) => json.serialize(serializer),
-                None => Fields(fields).serialize(serializer),
+                None => match AnyValue::plain(fields) {
+                    Some(value) => ValueJson(value).serialize(serializer),
+                    None => Fields(fields).serialize(serializer),
+                },
             },
         }
     }
@@ -161,6 +168,20 @@ pub(super) fn line_of(fields: RecordFields<'_>) -> Option<&str> {
         _ => line_text(fields)?,
     };
     (!text.contains(['\n', '\r'])).then_some(text)
+}
+
+/// Returns a value as text: text as it is, and JSON of other values. `None` if there is no value.
+#[cfg(feature = "arrow")]
+pub(crate) fn text_of(value: ValueRef<'_>) -> Option<String> {
+    match value {
+        ValueRef::Null => None,
+        ValueRef::String(text) => Some(text.to_owned()),
+        other => {
+            let json = serde_json::to_string(&ValueJson(other)).expect("memory takes any value");
+            // Bytes, and numbers that are not finite, are JSON strings without escapes.
+            Some(json.trim_matches('"').to_owned())
+        }
+    }
 }
 
 fn serialize_list<S: Serializer>(list: ListRef<'_>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use baler_common::record::{NO_TIMESTAMP, RecordFields, RecordRef, Role, ValueRef};
+use baler_common::record::{AnyValue, NO_TIMESTAMP, RecordFields, RecordRef, Role, ValueRef};
 
 use crate::error::AnalysisError;
 use crate::filters::Counts;
@@ -183,7 +183,7 @@ fn write_value(out: &mut dyn Write, role: Role, value: ValueRef<'_>) -> io::Resu
             }
             write!(out, "]")
         }
-        (_, _, ValueRef::Record(fields)) => {
+        (_, _, ValueRef::Record(fields)) if AnyValue::plain(fields).is_none() => {
             write!(out, "{{")?;
             write_fields(out, fields)?;
             write!(out, "}}")

@@ -8,13 +8,15 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
-use baler_common::record::{Column, RecordBatch, Table};
+use baler_common::record::{Column, Record as _, RecordBatch, Table};
+use baler_connector_kieker::w3c;
 use foldhash::HashMap;
 
 use super::counts::TraceCounts;
 use super::events::{Event, EventCalls, EventKind};
-use super::operations::{KindId, Operations, TextId, Texts};
-use super::tree::{Call, Outcome, Reason, Trace, nanos_between};
+use super::operations::{KindId, Operations, TextId, Texts, without_async};
+use super::spans::{self, Span, SpanRecord};
+use super::tree::{Call, Outcome, Reason, Trace, nanos_between, sort_without_copies};
 use crate::parcel::{Parcel, rows_by_table};
 
 /// The number of remembered closed traces, to recognise late records.
@@ -24,7 +26,7 @@ const REMEMBERED: usize = 500_000;
 const TRACE_OVERHEAD: usize = 4;
 
 /// Kieker's text for no session.
-const NO_SESSION: &str = "<no-session-id>";
+pub(super) const NO_SESSION: &str = "<no-session-id>";
 
 /// The settings for assembling traces.
 #[derive(Debug, Clone)]
@@ -92,6 +94,7 @@ pub struct Assembler {
 pub(super) struct OpenTrace {
     pub(super) calls: Vec<Call>,
     pub(super) events: Vec<Event>,
+    pub(super) spans: Vec<Span>,
     pub(super) metadata: Option<Metadata>,
     pub(super) session: Option<TextId>,
     first: i64,
@@ -164,6 +167,7 @@ impl Assembler {
                 }
             }
         }
+        self.read_spans(parcel);
         // Checking every trace is expensive, so old ones are closed up to an eighth too late.
         let (max, newest) = (self.settings.max_duration.as_nanos(), self.newest);
         if u128::from(nanos_between(self.looked_at, newest)) > max / 8 {
@@ -226,8 +230,13 @@ impl Assembler {
     /// Judges a trace.
     fn conclude(&mut self, id: i64, open: OpenTrace, cause: Cause) -> ClosedTrace {
         let OpenTrace {
-            calls, mut events, ..
+            calls,
+            mut events,
+            mut spans,
+            ..
         } = open;
+        let kinds = [calls.is_empty(), events.is_empty(), spans.is_empty()];
+        let is_mixed = kinds.iter().filter(|is_empty| !**is_empty).count() > 1;
         let mut trace = Trace {
             id,
             parent: open.metadata.and_then(|metadata| metadata.parent),
@@ -239,6 +248,18 @@ impl Assembler {
         let is_long = span > self.settings.max_duration.as_nanos();
         let outcome = if is_long {
             Outcome::Invalid(Reason::MaxDuration)
+        } else if is_mixed {
+            Outcome::Invalid(Reason::MixedKinds)
+        } else if !spans.is_empty() {
+            self.counts.copies += sort_without_copies(&mut spans);
+            match spans::calls(&spans) {
+                Ok((calls, without_parent)) => {
+                    trace.calls = calls;
+                    self.counts.spans_without_parent += without_parent;
+                    Outcome::Valid
+                }
+                Err(reason) => Outcome::Invalid(reason),
+            }
         } else if events.is_empty() {
             let (copies, checked) = trace.check();
             self.counts.copies += copies;
@@ -247,13 +268,8 @@ impl Assembler {
                 Err(Reason::NoCalls) => Outcome::Incomplete(Reason::NoCalls),
                 Err(reason) => Outcome::Invalid(reason),
             }
-        } else if !trace.calls.is_empty() {
-            Outcome::Invalid(Reason::MixedKinds)
         } else if let Some(metadata) = open.metadata {
-            let before = events.len();
-            events.sort_unstable();
-            events.dedup();
-            self.counts.copies += (before - events.len()) as u64;
+            self.counts.copies += sort_without_copies(&mut events);
             let operations = &mut self.operations;
             let host = metadata.host;
             let made = EventCalls::of(&events, self.settings.repair, |kind| {
@@ -315,7 +331,7 @@ impl Assembler {
             for row in rows {
                 let id = ids[row];
                 let [eoi, ess] = [eois, esss].map(|it| i32::try_from(it[row]).unwrap_or(-1));
-                let kind = texts.kind(signatures[row], &mut self.operations);
+                let (kind, asynchronous) = texts.kind(signatures[row], &mut self.operations);
                 let host = hosts.map(|hosts| hosts[row]);
                 let host = texts.text(host, &mut self.operations);
                 let call = Call {
@@ -325,6 +341,7 @@ impl Assembler {
                     tout: touts[row],
                     operation: self.operations.id(host, kind),
                     failed: false,
+                    asynchronous,
                 };
                 if id == -1 || eoi < 0 || ess < 0 {
                     self.counts.untraced += 1;
@@ -390,6 +407,41 @@ impl Assembler {
         }
     }
 
+    /// Reads the spans of a parcel.
+    fn read_spans(&mut self, parcel: &Parcel) {
+        let name = SpanRecord::schema().name();
+        let mut tables = parcel.chunk().batch.tables().iter();
+        if !tables.any(|table| table.schema().name() == name) {
+            return;
+        }
+        for record in parcel.read::<SpanRecord>() {
+            let read = record
+                .ok()
+                .and_then(|it| it.times().map(|times| (it, times)));
+            let Some((record, [start, end])) = read else {
+                self.counts.untraced += 1;
+                continue;
+            };
+            let operations = &mut self.operations;
+            let host = operations.text(record.host());
+            let signature = operations.text(&record.signature());
+            let kind = operations.kind(None, signature);
+            let span = Span {
+                start,
+                id: record.span_id,
+                parent: record.parent_span_id,
+                end,
+                operation: operations.id(host, kind),
+                failed: record.has_failed(),
+            };
+            let session = record.session().map(|session| self.sessions.id(session));
+            if let Some(trace) = self.trace(record.trace(), start, end) {
+                trace.spans.push(span);
+                trace.session = trace.session.or(session);
+            }
+        }
+    }
+
     /// Returns the open trace of a record with this span of time. `None` if the trace is not
     /// wanted, or the record is late.
     pub(super) fn trace(&mut self, id: i64, first: i64, last: i64) -> Option<&mut OpenTrace> {
@@ -427,6 +479,9 @@ impl OpenTrace {
             let last = numbers.max().and_then(|last| usize::try_from(last).ok());
             last.is_some_and(|last| last < count)
         };
+        if !self.spans.is_empty() {
+            return spans::are_whole(&self.spans);
+        }
         if self.events.is_empty() {
             return self.calls.iter().any(|call| call.eoi == 0 && call.ess == 0)
                 && are_all(
@@ -456,6 +511,7 @@ impl Default for OpenTrace {
         Self {
             calls: Vec::new(),
             events: Vec::new(),
+            spans: Vec::new(),
             metadata: None,
             session: None,
             first: i64::MAX,
@@ -489,7 +545,8 @@ impl ClosedIds {
 struct TextCache<'a> {
     strings: Vec<&'a str>,
     texts: Vec<Option<TextId>>,
-    kinds: Vec<Option<KindId>>,
+    /// Operations, and whether their signatures have the mark of asynchronous calls.
+    kinds: Vec<Option<(KindId, bool)>>,
     sessions: Vec<Option<TextId>>,
 }
 
@@ -522,20 +579,22 @@ impl<'a> TextCache<'a> {
     ) -> Option<TextId> {
         let position = strings?[row] as usize;
         let text = self.strings[position];
-        if text == NO_SESSION || text.is_empty() {
+        // The header of a trace from another process names that process's call, and no session.
+        if text == NO_SESSION || text.is_empty() || w3c::recorded_parent(text).is_some() {
             return None;
         }
         let known = &mut self.sessions[position];
         Some(*known.get_or_insert_with(|| sessions.id(text)))
     }
 
-    fn kind(&mut self, signature: u32, operations: &mut Operations) -> KindId {
+    fn kind(&mut self, signature: u32, operations: &mut Operations) -> (KindId, bool) {
         let position = signature as usize;
         if let Some(known) = self.kinds[position] {
             return known;
         }
-        let text = self.text(Some(signature), operations);
-        *self.kinds[position].insert(operations.kind(None, text))
+        let (signature, asynchronous) = without_async(self.strings[position]);
+        let text = operations.text(signature);
+        *self.kinds[position].insert((operations.kind(None, text), asynchronous))
     }
 }
 

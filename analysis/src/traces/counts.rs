@@ -12,10 +12,13 @@ use super::tree::Reason;
 pub struct TraceCounts {
     /// Records of traces, including late ones and copies.
     pub records: u64,
-    /// Executions outside traces.
+    /// Executions outside traces, and spans that cannot be read.
     pub untraced: u64,
     /// Records that came twice; the second one is dropped.
     pub copies: u64,
+    /// Spans whose parent is not there: they begin at the entry.
+    #[serde(default)]
+    pub spans_without_parent: u64,
     /// Traces with records that came after they had been closed.
     pub late: u64,
     /// The number of these late records.
@@ -24,6 +27,9 @@ pub struct TraceCounts {
     pub valid: u64,
     /// Traces that are valid because missing ends of calls were added.
     pub repaired: u64,
+    /// Asynchronous calls in valid traces.
+    #[serde(default)]
+    pub asynchronous: u64,
     /// Chunks that came again, and were skipped.
     pub chunk_copies: u64,
     /// Chunks that are in two merged results. For traces that were still open, copies are dropped;
@@ -51,6 +57,7 @@ impl TraceCounts {
             records: records.records,
             untraced: records.untraced,
             copies: records.copies,
+            spans_without_parent: records.spans_without_parent,
             late: records.late,
             late_records: records.late_records,
             chunk_copies: records.chunk_copies,
@@ -65,6 +72,8 @@ impl TraceCounts {
             (&mut self.records, other.records),
             (&mut self.untraced, other.untraced),
             (&mut self.copies, other.copies),
+            (&mut self.spans_without_parent, other.spans_without_parent),
+            (&mut self.asynchronous, other.asynchronous),
             (&mut self.late, other.late),
             (&mut self.late_records, other.late_records),
             (&mut self.chunk_copies, other.chunk_copies),

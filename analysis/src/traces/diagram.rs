@@ -61,7 +61,10 @@ impl SequenceDiagram {
             messages.push(Message {
                 from: open[open.len() - 1],
                 to,
-                call: Some((*operation.name).to_owned()),
+                call: Some(match call.asynchronous {
+                    true => format!("async {}", operation.name),
+                    false => (*operation.name).to_owned(),
+                }),
             });
             open.push(to);
         }

@@ -88,6 +88,8 @@ impl TraceAnalysis {
                 "chunk_copies": counts.chunk_copies,
                 "shared_chunks": counts.shared_chunks,
                 "untraced": counts.untraced,
+                "asynchronous": counts.asynchronous,
+                "spans_without_parent": counts.spans_without_parent,
                 "linked": counts.linked,
                 "parent_missing": counts.parent_missing,
                 "without_class": counts.without_class,
@@ -178,6 +180,7 @@ impl ClosedTrace {
             "reason": reason,
             "root": root(trace, operations),
             "calls": trace.calls.len(),
+            "asynchronous": trace.asynchronous(),
             "max_depth": trace.max_depth(),
             "start_unix_ns": trace.start(),
             "duration_ns": trace.nanos(),
@@ -365,7 +368,8 @@ fn waterfall(trace: &Trace, why: &str, operations: &Operations, shared: &str) ->
                 after,
                 call.nanos(),
                 own,
-                call.failed
+                call.failed,
+                call.asynchronous
             ])
         });
     json!({

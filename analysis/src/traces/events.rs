@@ -119,6 +119,7 @@ impl EventCalls {
             tout: time,
             operation,
             failed: false,
+            asynchronous: false,
         };
         self.open.push(self.calls.len());
         self.calls.push(call);

@@ -12,6 +12,7 @@ use super::counts::add_count;
 use super::events::Event;
 use super::operations::{KindId, OperationId, Operations};
 use super::saved::{Saved, SavedOpen, SavedTraces};
+use super::spans::Span;
 use super::tree::{Call, Trace, widen};
 
 impl TraceAnalysis {
@@ -131,6 +132,13 @@ impl TraceAnalysis {
                     operation,
                     ..*event
                 });
+                trace.session = trace.session.or(session);
+            }
+        }
+        for span in saved.spans.iter() {
+            if let Some(trace) = assembler.trace(saved.id, span.start, span.end) {
+                let operation = operations.operation(span.operation);
+                trace.spans.push(Span { operation, ..*span });
                 trace.session = trace.session.or(session);
             }
         }

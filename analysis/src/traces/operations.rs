@@ -15,6 +15,10 @@ const MAX_TEXT_BYTES: usize = 64 << 20;
 /// The name of everything beyond the limits.
 const OTHER: &str = "(other)";
 
+/// The modifier that marks an asynchronous call, at the beginning of its signature. No signature in
+/// Java or of `#[probe]` has it.
+pub(super) const ASYNC: &str = "async ";
+
 /// The number of an operation on a host, in [`Operations`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct OperationId(pub(super) u32);
@@ -32,6 +36,26 @@ pub struct Operation {
     pub signature: Arc<str>,
     /// The same number for the same operation on all hosts.
     pub(super) kind: KindId,
+}
+
+impl Operation {
+    /// Returns its signature with its component. The signature in an event can have another one: the
+    /// class that declares the operation, instead of the object's.
+    pub(super) fn full_signature(&self) -> String {
+        let (signature, component) = (&*self.signature, &*self.component);
+        let (own, _) = split(signature);
+        let head = signature
+            .split_once('(')
+            .map_or(signature, |(head, _)| head);
+        let path_start = head.trim_end().rfind(' ').map_or(0, |space| space + 1);
+        let (before, path) = signature.split_at(path_start);
+        let (_, name) = path.split_at(own.len());
+        match own {
+            _ if own == component => signature.to_owned(),
+            "" => format!("{before}{component}.{name}"),
+            _ => format!("{before}{component}{name}"),
+        }
+    }
 }
 
 /// The number of an operation, whatever the host.
@@ -217,6 +241,14 @@ impl Texts {
 /// Returns the number of the next item of a list, unless the list is full.
 fn next_number(items: usize) -> Option<u32> {
     (items < MAX_OPERATIONS).then(|| u32::try_from(items).expect("the limit has 32 bits"))
+}
+
+/// Returns a signature without the mark of asynchronous calls, and whether it had the mark.
+pub(super) fn without_async(signature: &str) -> (&str, bool) {
+    match signature.strip_prefix(ASYNC) {
+        Some(signature) => (signature, true),
+        None => (signature, false),
+    }
 }
 
 /// Splits a signature into component and short name, such as

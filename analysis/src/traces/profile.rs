@@ -244,6 +244,7 @@ impl Profile {
     }
 
     fn measure(&mut self, trace: &Trace, operations: &Operations) {
+        self.counts.asynchronous += trace.asynchronous() as u64;
         for call in &trace.calls {
             let timed = self.timed(operations.operation(call.operation).kind);
             timed.durations.add(call.nanos());

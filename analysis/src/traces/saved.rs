@@ -17,6 +17,7 @@ use super::events::Event;
 use super::operations::{KindId, OperationId};
 use super::profile::{Placed, Session, TraceClass};
 use super::seen_chunks::{ChunkRange, SeenChunks};
+use super::spans::Span;
 use super::tree::{Call, Trace};
 
 /// The value of `format`. Another one cannot be read.
@@ -98,6 +99,9 @@ pub(super) struct SavedOpen<'a> {
     pub(super) metadata: Option<SavedMetadata<'a>>,
     pub(super) calls: Cow<'a, [Call]>,
     pub(super) events: Cow<'a, [Event]>,
+    /// Absent without spans, as in files of earlier versions.
+    #[serde(default, skip_serializing_if = "<[Span]>::is_empty")]
+    pub(super) spans: Cow<'a, [Span]>,
 }
 
 /// The content of the trace's metadata record.
@@ -149,6 +153,7 @@ impl TraceAnalysis {
             }),
             calls: Cow::Borrowed(&trace.calls),
             events: Cow::Borrowed(&trace.events),
+            spans: Cow::Borrowed(&trace.spans),
         });
         let saved = Saved {
             format: FORMAT.into(),
@@ -233,6 +238,9 @@ impl Saved<'_> {
         let open = self.open.iter().flat_map(|trace| trace.calls.iter());
         for call in calls.chain(open) {
             operation(call.operation, "a call")?;
+        }
+        for span in self.open.iter().flat_map(|trace| trace.spans.iter()) {
+            operation(span.operation, "a span")?;
         }
         for event in self.open.iter().flat_map(|trace| trace.events.iter()) {
             kind(event.operation, "an event")?;

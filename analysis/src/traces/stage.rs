@@ -23,20 +23,35 @@ struct StageState {
     analysis: TraceAnalysis,
     /// The output for the list of closed traces, and its name.
     list: Option<(Box<dyn Write + Send>, Box<str>)>,
+    each: Option<Box<Each>>,
 }
+
+/// Receives closed traces.
+type Each = dyn FnMut(&ClosedTrace, &Operations) -> Result<(), AnalysisError> + Send;
 
 impl TraceStage {
     /// Creates a stage with an analysis of its own.
     pub fn new(settings: TraceSettings) -> Self {
-        let analysis = TraceAnalysis::new(settings);
-        let list = None;
-        Self(Arc::new(Mutex::new(StageState { analysis, list })))
+        Self(Arc::new(Mutex::new(StageState {
+            analysis: TraceAnalysis::new(settings),
+            ..StageState::default()
+        })))
     }
 
     /// Writes every closed trace as a line of JSON to an output of this name.
     #[must_use]
     pub fn with_list(self, output: impl Write + Send + 'static, name: impl Into<Box<str>>) -> Self {
         lock(&self.0).list = Some((Box::new(output), name.into()));
+        self
+    }
+
+    /// Passes every closed trace to `each`. Its error ends the stage.
+    #[must_use]
+    pub fn with_each(
+        self,
+        each: impl FnMut(&ClosedTrace, &Operations) -> Result<(), AnalysisError> + Send + 'static,
+    ) -> Self {
+        lock(&self.0).each = Some(Box::new(each));
         self
     }
 
@@ -73,17 +88,20 @@ impl Stage for TraceStage {
 }
 
 impl StageState {
-    /// Runs one step of the analysis, and lists the traces that it closes.
+    /// Runs one step of the analysis, and lists and passes on the traces that it closes.
     fn run(
         &mut self,
         step: impl FnOnce(&mut TraceAnalysis, &mut dyn FnMut(&ClosedTrace, &Operations)),
     ) -> Result<(), AnalysisError> {
         let mut written = Ok(());
-        let list = &mut self.list;
+        let (list, each) = (&mut self.list, &mut self.each);
         step(&mut self.analysis, &mut |closed, operations| {
             if let (Ok(()), Some((output, name))) = (&written, list.as_mut()) {
                 let line = writeln!(output, "{}", closed.document(operations));
                 written = line.map_err(|error| AnalysisError::output(name.clone(), error));
+            }
+            if let (Ok(()), Some(each)) = (&written, each.as_mut()) {
+                written = each(closed, operations);
             }
         });
         written

@@ -18,15 +18,30 @@ pub struct Call {
     pub tout: i64,
     /// The called operation.
     pub operation: OperationId,
-    /// Whether it ended with an error; only events contain this.
+    /// Whether it ended with an error; only events and spans contain this.
     pub failed: bool,
+    /// Whether its caller did not wait for it: it does not lie within its caller's time, or overlaps
+    /// another call of the same caller. Only spans, and executions made of them, contain this.
+    pub asynchronous: bool,
 }
 
-/// A call in the form of saved results: eoi, ess, tin, tout, operation, failed.
-type CallRow = (i32, i32, i64, i64, OperationId, bool);
+/// A call in the form of saved results: eoi, ess, tin, tout, operation, flags.
+type CallRow = (i32, i32, i64, i64, OperationId, Flags);
+
+/// `failed`, as in files of earlier versions; for an asynchronous call `[failed, true]`.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Flags {
+    Failed(bool),
+    Both([bool; 2]),
+}
 
 impl From<CallRow> for Call {
-    fn from((eoi, ess, tin, tout, operation, failed): CallRow) -> Self {
+    fn from((eoi, ess, tin, tout, operation, flags): CallRow) -> Self {
+        let [failed, asynchronous] = match flags {
+            Flags::Failed(failed) => [failed, false],
+            Flags::Both(both) => both,
+        };
         Self {
             eoi,
             ess,
@@ -34,6 +49,7 @@ impl From<CallRow> for Call {
             tout,
             operation,
             failed,
+            asynchronous,
         }
     }
 }
@@ -47,8 +63,13 @@ impl From<Call> for CallRow {
             tout,
             operation,
             failed,
+            asynchronous,
         } = call;
-        (eoi, ess, tin, tout, operation, failed)
+        let flags = match asynchronous {
+            true => Flags::Both([failed, true]),
+            false => Flags::Failed(failed),
+        };
+        (eoi, ess, tin, tout, operation, flags)
     }
 }
 
@@ -70,6 +91,14 @@ pub(super) fn nanos_between(first: i64, last: i64) -> u64 {
         true => last.abs_diff(first),
         false => 0,
     }
+}
+
+/// Sorts records, drops copies, and returns the number of copies.
+pub(super) fn sort_without_copies<T: Ord>(records: &mut Vec<T>) -> u64 {
+    let before = records.len();
+    records.sort_unstable();
+    records.dedup();
+    (before - records.len()) as u64
 }
 
 /// Returns the span from the first beginning to the last end.
@@ -136,14 +165,16 @@ pub enum Reason {
     MaxDuration,
     /// Events lack the record of their trace, which contains host and session.
     MetadataMissing,
-    /// It has both executions and events.
+    /// It has records of several kinds: executions, events, spans.
     MixedKinds,
     /// It has only the record of the trace.
     NoCalls,
     /// The numbers in the order of entries do not rise by one from 0.
     OrderGap,
-    /// Two different records have the same number.
+    /// Two different records have the same number, or spans the same id.
     OrderRepeated,
+    /// The parents of spans form a cycle.
+    ParentCycle,
 }
 
 impl Reason {
@@ -162,6 +193,7 @@ impl Reason {
             Self::NoCalls => "no_calls",
             Self::OrderGap => "order_gap",
             Self::OrderRepeated => "order_repeated",
+            Self::ParentCycle => "parent_cycle",
         }
     }
 }
@@ -183,6 +215,12 @@ impl Trace {
         let spans = self.calls.iter().map(|call| (call.tin, call.tout));
         let all = spans.fold(None, |all, span| Some(widen(all, span)));
         all.unwrap_or((0, 0))
+    }
+
+    /// Returns the number of asynchronous calls.
+    pub fn asynchronous(&self) -> usize {
+        let calls = self.calls.iter();
+        calls.filter(|call| call.asynchronous).count()
     }
 
     /// Returns the depth of its deepest call, from 0.
@@ -217,11 +255,8 @@ impl Trace {
     /// Sorts executions, drops copies, and checks them by Kieker's rules
     /// (`ExecutionTrace.toMessageTrace`). Returns the number of copies, and the first problem.
     pub(super) fn check(&mut self) -> (u64, Result<(), Reason>) {
-        let before = self.calls.len();
-        self.calls.sort_unstable();
-        self.calls.dedup();
-        let copies = before - self.calls.len();
-        (copies as u64, self.check_sorted())
+        let copies = sort_without_copies(&mut self.calls);
+        (copies, self.check_sorted())
     }
 
     /// Checks calls that are sorted and without copies. Their numbers come from outside.

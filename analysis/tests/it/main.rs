@@ -9,6 +9,7 @@ mod saved_traces;
 mod schedules;
 mod sinks;
 mod source;
+mod spans;
 mod support;
 mod traces;
 mod workers;

@@ -12,7 +12,7 @@ use crate::traces::{
 };
 
 /// Returns the saved results of an analysis of these parcels.
-fn saved(parcels: &[Parcel], settings: &TraceSettings) -> Vec<u8> {
+pub(crate) fn saved(parcels: &[Parcel], settings: &TraceSettings) -> Vec<u8> {
     let mut analysis = TraceAnalysis::new(settings.clone());
     for parcel in parcels {
         analysis.accept(parcel, |_, _| {});
@@ -26,19 +26,19 @@ fn save(analysis: &TraceAnalysis) -> Vec<u8> {
     bytes
 }
 
-fn loaded(bytes: &[u8]) -> SavedTraces {
+pub(crate) fn loaded(bytes: &[u8]) -> SavedTraces {
     SavedTraces::read(bytes).unwrap()
 }
 
 /// Returns an analysis with the results of these files.
-fn merged(files: &[Vec<u8>], settings: &TraceSettings) -> TraceAnalysis {
+pub(crate) fn merged(files: &[Vec<u8>], settings: &TraceSettings) -> TraceAnalysis {
     let mut analysis = TraceAnalysis::new(settings.clone());
     analysis.add_saved(files.iter().map(|bytes| loaded(bytes)).collect());
     analysis
 }
 
 /// Returns all results, in an order that does not depend on the order of arrival.
-fn found(mut analysis: TraceAnalysis) -> (Value, Vec<String>) {
+pub(crate) fn found(mut analysis: TraceAnalysis) -> (Value, Vec<String>) {
     analysis.finish(|_, _| {});
     let folded = analysis.folded();
     let mut folded: Vec<_> = folded.lines().map(str::to_owned).collect();

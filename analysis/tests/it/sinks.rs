@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use baler_analysis::filters::Counts;
 use baler_analysis::sinks::{CsvFolder, Existing, Formulas, JsonLines, OutputFile, TextTable};
 use baler_analysis::{Source, Stage, Stop};
-use baler_common::record::{DynamicRecord, EnumType, Field, FieldType, Role, Schema, Value};
+use baler_common::record::{
+    AnyValue, DynamicRecord, EnumType, Field, FieldType, Role, Schema, Value,
+};
 use bytes::Bytes;
 
 use crate::support::{Play, Scripted, chunk, numbered, parcel, schema};
@@ -76,6 +78,72 @@ fn json_is_exact() {
          \"c\":\"ß\",\"b\":\"AP8B\",\"level\":\"High\",\"none\":null,\
          \"list\":[\"a\\\"b\",\"c,d\"],\"inner\":{\"x\":3}}}\n"
     );
+}
+
+/// A record with maps, and values of any type.
+fn span() -> DynamicRecord {
+    let any = FieldType::Record(Arc::clone(AnyValue::schema()));
+    let fields = [
+        ("attributes", any.clone().map()),
+        ("counts", FieldType::U8.list().map()),
+        ("text", any.clone()),
+        ("tags", any.clone()),
+        ("none", any),
+    ];
+    let attributes = [
+        ("http.status", AnyValue::I64(200)),
+        ("route", AnyValue::String("/a\"b".into())),
+        ("key", AnyValue::Bytes([0, 255, 1].as_slice().into())),
+        ("load", AnyValue::F64(f64::NAN)),
+        ("tags", AnyValue::Json("[\"a\"]".into())),
+        ("none", AnyValue::Empty),
+        ("broken", AnyValue::Json("{".into())),
+        ("http.status", AnyValue::I64(500)),
+    ];
+    let attributes = attributes.map(|(key, value)| (key, value.to_value()));
+    let values = vec![
+        Value::map(attributes),
+        Value::map([("a", Value::List(vec![Value::Unsigned(1)]))]),
+        AnyValue::String("plain".into()).to_value(),
+        AnyValue::Json("[1]".into()).to_value(),
+        AnyValue::Empty.to_value(),
+    ];
+    DynamicRecord::new(schema("m::Span", &fields), None, values).unwrap()
+}
+
+#[test]
+fn maps_and_values_of_any_type_are_plain() {
+    let attributes = r#"{"http.status":200,"route":"/a\"b","key":"AP8B","load":"NaN","tags":["a"],"none":null,"broken":"{","http.status":500}"#;
+    let output = Shared::default();
+    let mut sink = JsonLines::new(output.clone(), "test");
+    sink.accept(parcel(&[span()])).unwrap();
+    sink.finish().unwrap();
+    assert_eq!(
+        output.text(),
+        format!(
+            "{{\"type\":\"m::Span\",\"timestamp\":null,\"fields\":{{\"attributes\":{attributes},\
+             \"counts\":{{\"a\":[1]}},\"text\":\"plain\",\"tags\":[1],\"none\":null}}}}\n"
+        )
+    );
+    let read: serde_json::Value = serde_json::from_str(&output.text()).unwrap();
+    assert_eq!(read["fields"]["attributes"]["http.status"], 500);
+
+    let folder = tempfile::tempdir().unwrap();
+    let mut sink = CsvFolder::new(folder.path());
+    sink.accept(parcel(&[span()])).unwrap();
+    sink.finish().unwrap();
+    let csv = std::fs::read_to_string(folder.path().join("m__Span.csv")).unwrap();
+    let quoted = attributes.replace('"', "\"\"");
+    assert_eq!(
+        csv.lines().nth(1).unwrap(),
+        format!(",\"{quoted}\",\"{{\"\"a\"\":[1]}}\",plain,\"[1]\",")
+    );
+
+    let output = Shared::default();
+    let mut sink = TextTable::new(output.clone(), "test", None);
+    sink.accept(parcel(&[span()])).unwrap();
+    sink.finish().unwrap();
+    assert!(output.text().contains("text=\"plain\" tags=[1] none=null"));
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn parcel(batch: &RecordBatch) -> Parcel {
 }
 
 /// A chunk with this number.
-fn parcel_of(batch: &RecordBatch, sequence: u64) -> Parcel {
+pub(crate) fn parcel_of(batch: &RecordBatch, sequence: u64) -> Parcel {
     let mut bytes = Vec::new();
     let header = ChunkHeader::new(identity(sequence));
     let mut serializer = NativeSerializer::new(Compression::None).unwrap();

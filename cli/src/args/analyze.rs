@@ -83,6 +83,14 @@ pub(crate) struct AnalyzeArgs {
     /// Write a page for a browser to this file; it needs no network
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+    /// Write the calls of every valid trace as Kieker's executions to this medium, for instance
+    /// kieker-log:DIR
+    ///
+    /// Kieker's own tools then read traces of spans and of events. Each call becomes an
+    /// OperationExecutionRecord; the signature of an asynchronous one begins with `async`. The command
+    /// ends as `send` does when the medium does not take them: with code 69 if it is given up.
+    #[arg(long, value_name = "URI", conflicts_with_all = ["merge", "partial"])]
+    pub(crate) executions: Option<String>,
     #[command(flatten)]
     pub(crate) decoding: DecodingArgs,
     /// Write the address that a tcp: or kafka+mock: source listens on to this file

@@ -54,6 +54,7 @@ const LONG_FLAGS: &[&str] = &[
     "csv_escape_formulas",
     "decoded_limit",
     "dictionaries",
+    "executions",
     "give_up",
     "identity",
     "max_attempts",

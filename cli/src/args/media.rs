@@ -14,6 +14,10 @@ pub(super) fn sources() -> String {
         "kieker+tcp://host:port    listens for socket writers of Kieker",
         #[cfg(feature = "kieker")]
         "kieker-log:DIR            reads a log of Kieker, text or binary",
+        #[cfg(feature = "otlp")]
+        "otlp://host:port          listens for senders of OTLP, by gRPC or HTTP;",
+        #[cfg(feature = "otlp")]
+        "                          otlp+tls: with TLS, otlp+unix:PATH at a socket",
         "file:///folder            reads a folder or a file",
         "jsonl:PATH                reads JSON lines: of a file, a folder,",
         "                          names with *, or standard input (-)",
@@ -34,6 +38,12 @@ pub(super) fn targets() -> String {
         "kieker+tcp://host:port    Kieker's TCP source",
         #[cfg(feature = "kieker")]
         "kieker-log:DIR            a log of Kieker",
+        #[cfg(feature = "otlp")]
+        "otlp://host:port          a receiver of OTLP/gRPC; otlp+http: by HTTP,",
+        #[cfg(feature = "otlp")]
+        "                          otlp+tls: and otlp+https: with TLS,",
+        #[cfg(feature = "otlp")]
+        "                          otlp+unix:PATH a socket, otlp+file:PATH a file",
         "file:///folder            a folder",
         "null:                     nothing; chunks are discarded",
     ])

@@ -163,7 +163,7 @@ impl GiveUpArgs {
 }
 
 /// Where a running command shows its figures.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Observability")]
 pub(crate) struct ObserveArgs {
     /// Serve /metrics (Prometheus), /livez, /readyz and /tap at this port of the loopback, or at

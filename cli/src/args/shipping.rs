@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use baler_common::container::Compression;
 use baler_connector_file::lines::{JSON_SCHEME, TEXT_SCHEME};
-use clap::{Args, ValueEnum};
+use clap::{Args, FromArgMatches as _, ValueEnum};
 
+use super::check;
 use super::values::{chunk_records, duration, size};
+use crate::exit::Failure;
 
 /// How records become chunks and what happens when they cannot leave.
 #[derive(Debug, Clone, Args)]
@@ -118,6 +120,18 @@ impl fmt::Display for ChunkRecords {
 const MAX_LATENCY: Duration = Duration::from_millis(500);
 
 impl ShippingArgs {
+    /// Returns the values for a command without these flags: of the environment, or the defaults.
+    ///
+    /// # Errors
+    ///
+    /// A value of the environment is wrong.
+    pub(crate) fn without_flags() -> Result<Self, Failure> {
+        let command = Self::augment_args(clap::Command::new("baler")).no_binary_name(true);
+        let matches = command.try_get_matches_from([""; 0]);
+        let args = matches.and_then(|matches| Self::from_arg_matches(&matches));
+        args.map_err(|error| check::wrong_command_line(&error))
+    }
+
     /// Returns the flags for the records of this source. Lines are texts, which zstd:1 halves; it
     /// takes 7 % off other records at most (`docs/tuning.md`).
     pub(crate) fn of_source(&self, from: &str) -> Self {

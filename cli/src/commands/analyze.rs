@@ -1,7 +1,8 @@
 //! `baler analyze`: puts traces together from the records of a medium, and reports on them.
 //!
-//! source -> by type -> by time -> where -> [`TraceStage`] -> document, files, page
+//! source -> by type -> by time -> where -> [`TraceStage`] -> document, files, page, executions
 
+mod executions;
 pub(super) mod files;
 mod partial;
 
@@ -24,6 +25,7 @@ use crate::output::{self, Progress};
 use crate::patience::Patience;
 use crate::shutdown::{Shutdown, is_partial};
 use baler_analysis::filters::Condition;
+use executions::Executions;
 use partial::PartialFile;
 
 /// The maximum number of operations in the table.
@@ -37,19 +39,28 @@ pub(super) fn run(args: &AnalyzeArgs, quiet: bool, shutdown: &Shutdown) -> Resul
     if let Some(folder) = &args.output {
         traces = files::with_list(traces, folder)?;
     }
+    let executions = args.executions.as_deref();
+    let executions = executions.map(|to| Executions::start(to, args, quiet, shutdown));
+    let executions = executions.transpose()?;
+    if let Some(executions) = &executions {
+        traces = executions.take_from(traces);
+    }
     let read = match args.merge.is_empty() {
-        true => read(args, condition, &traces, quiet, shutdown)?,
+        true => read(args, condition, &traces, quiet, shutdown),
         false => {
             partial::merge(&mut traces, &args.merge)?;
             let names = args.merge.iter().map(|path| path.display().to_string());
-            ReadFigures {
+            Ok(ReadFigures {
                 endpoint: names.collect::<Vec<_>>().join(", "),
                 records: traces.read(|analysis| analysis.profile().counts().records),
                 refused: 0,
                 is_partial: false,
-            }
+            })
         }
     };
+    // A medium that was given up explains why the source stopped, not the other way round.
+    let written = executions.map(Executions::finish).transpose()?;
+    let read = read?;
     if let Some(folder) = &args.output {
         traces.read(|analysis| files::write(analysis, folder, args.self_loops))?;
     }
@@ -66,11 +77,17 @@ pub(super) fn run(args: &AnalyzeArgs, quiet: bool, shutdown: &Shutdown) -> Resul
         &mut document,
         &traces.read(|it| it.document(args.self_loops)),
     );
+    let mut code = Code::Done;
+    if let Some((figures, ended)) = written {
+        output::insert(&mut document, "executions", figures);
+        code = ended;
+    }
     output::result(args.format, &document, || text(&document))?;
-    Ok(match read.refused {
-        0 if read.is_partial => Code::Incomplete,
-        0 => filters::code(counting.as_ref()),
-        _ => Code::Data,
+    Ok(match code {
+        _ if read.refused > 0 => Code::Data,
+        Code::Done if read.is_partial => Code::Incomplete,
+        Code::Done => filters::code(counting.as_ref()),
+        code => code,
     })
 }
 
@@ -191,6 +208,12 @@ fn text(document: &Value) -> String {
         figures.extend(time.map(|time| (shown.to_owned(), time)));
     }
     figures.extend(output::figures_of(&traces));
+    if let Some(executions) = document.get("executions") {
+        let to = output::text_of(executions, "to").to_owned();
+        let delivered = output::number(output::count_of(executions, "delivered"));
+        let rows = [("executions to", to), ("executions delivered", delivered)];
+        figures.extend(rows.map(|(name, value)| (name.to_owned(), value)));
+    }
     let operations = || output::items(document, "operations");
     let components = || output::items(&document["graphs"], "components");
     let more = |left: usize, what: &str| match left {

@@ -21,8 +21,9 @@ const REPEATS: [(&str, &str); 8] = [
 const DERIVED: [&str; 1] = ["bytes_per_chunk"];
 
 /// Figures with a longer name in a text: the figure, another one beside it, and the name.
-const NAMES_BESIDE: [(&str, &str, &str); 10] = [
+const NAMES_BESIDE: [(&str, &str, &str); 11] = [
     ("acknowledged", "chunks", "chunks acknowledged"),
+    ("asynchronous", "classes", "asynchronous calls"),
     ("conserved", "conserved", "accounts add up"),
     ("decodable", "decodable", "chunks that decode"),
     ("forwarded", "forwarded", "chunks forwarded"),

@@ -32,6 +32,8 @@ mod kieker;
 mod killed;
 mod mutated;
 mod observability;
+#[cfg(all(feature = "kafka", feature = "otlp"))]
+mod otlp;
 mod outputs;
 mod pages;
 #[cfg(feature = "parquet")]
@@ -47,6 +49,7 @@ mod relay;
 mod replay;
 mod signals;
 mod sigterm;
+mod spans;
 mod spool;
 #[cfg(feature = "kieker")]
 mod summaries;

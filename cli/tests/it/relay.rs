@@ -33,12 +33,23 @@ impl RelayProcess {
         }
     }
 
+    /// Starts it between a source that listens at no port, and this target.
+    pub(crate) fn between(from: &str, to: &str) -> Self {
+        let args = ["relay", "--from", from, "--to", to, "--format", "json"];
+        Self {
+            process: Background::start(&args),
+            uri: String::new(),
+        }
+    }
+
     /// Asks it to end. Returns its summary, which adds up, and its exit code.
     pub(crate) fn end(self) -> (Value, i32) {
         self.process.signal("TERM");
         let (status, stdout, stderr) = self.process.end();
-        let summary: Value = serde_json::from_str(&stdout)
-            .unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"));
+        // Shown if the test fails.
+        eprint!("{stderr}");
+        let summary: Value =
+            serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"));
         adds_up(&summary);
         (summary, status.code().unwrap())
     }

@@ -11,6 +11,7 @@ mod word_rows;
 #[cfg(test)]
 mod tests;
 
+use std::iter;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -223,6 +224,11 @@ pub struct RecordRefs<'a> {
 }
 
 impl<'a> RecordRefs<'a> {
+    /// Returns the records with the position of each one's table in [`RecordBatch::tables`].
+    pub fn with_tables(mut self) -> impl Iterator<Item = (usize, RecordRef<'a>)> {
+        iter::from_fn(move || self.next_row())
+    }
+
     /// The next record and the position of its table.
     fn next_row(&mut self) -> Option<(usize, RecordRef<'a>)> {
         let table_index = match self.batch.order.get(self.next) {

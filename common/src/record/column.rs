@@ -22,7 +22,7 @@ pub enum Column {
     F32(Vec<u32>),
     /// `f64`, as bits, so that every pattern survives.
     F64(Vec<u64>),
-    /// Any number of values for each row.
+    /// Any number of values, or of entries of a map, for each row.
     List(Box<ListColumn>),
     /// Values that may be missing.
     Optional(Box<OptionalColumn>),
@@ -45,7 +45,7 @@ pub struct BytesColumn {
     pub data: Vec<u8>,
 }
 
-/// Lists, joined.
+/// Lists, joined; the items of maps are their entries.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListColumn {
     /// The end of each list in `items`; it starts at the end of the list before.
@@ -105,7 +105,7 @@ impl Column {
                 positions: Vec::new(),
                 present: Self::new(inner),
             })),
-            FieldType::List(inner) => Self::List(Box::new(ListColumn {
+            FieldType::List(inner) | FieldType::Map(inner) => Self::List(Box::new(ListColumn {
                 ends: Vec::new(),
                 items: Self::new(inner),
             })),

@@ -1,5 +1,7 @@
 //! Rust types that can be a field of a record, and their nesting.
 
+use std::collections::{BTreeMap, HashMap};
+
 use bytes::Bytes;
 
 use super::intern::{INTERNED, Interned};
@@ -13,14 +15,15 @@ use crate::number::to_u64;
 /// A Rust type that can be a field of a record.
 ///
 /// Implemented for bool, integers up to 64 bits, floats, `char`, `String`, `Box<str>`, [`Interned`],
-/// [`Bytes`], `Option` and `Vec` of such types; `#[derive(Record)]` implements it for a record
-/// (nested) and for an enum without data.
+/// [`Bytes`], `Option` and `Vec` of such types, and `HashMap` and `BTreeMap` from `String` to such
+/// types; `#[derive(Record)]` implements it for a record (nested) and for an enum without data.
+/// A value of a map that can have any type is an [`AnyValue`](super::AnyValue).
 /// `Vec<u8>` is a list of numbers; [`Bytes`] is the type for byte strings.
 /// An `Option` directly inside an `Option`, and a type that contains itself, cannot be fields.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a field of a record",
     label = "not a type of a record's field",
-    note = "fields are bool, i8 to i64, u8 to u64, f32, f64, char, String, Bytes, Option and Vec of such types, and types that derive `Record`",
+    note = "fields are bool, i8 to i64, u8 to u64, f32, f64, char, String, Bytes, Option and Vec of such types, maps from String to such types, and types that derive `Record`",
     note = "usize and isize differ between machines: use u64 and i64"
 )]
 pub trait FieldValue: Sized {
@@ -275,6 +278,42 @@ impl<T: FieldValue> FieldValue for Vec<T> {
     }
 }
 
+macro_rules! map_field {
+    ($($map:ident),*) => {$(
+        /// A key that comes twice is read with its last value.
+        impl<T: FieldValue> FieldValue for $map<String, T> {
+            const SHAPE: Shape = T::SHAPE.map();
+
+            fn field_type() -> FieldType {
+                T::field_type().map()
+            }
+
+            fn write(&self, row: &mut RowWriter<'_>) {
+                row.list(self.len());
+                for (key, value) in self {
+                    row.str(key);
+                    value.write(row);
+                }
+            }
+
+            fn read(
+                value: ValueRef<'_>,
+                projection: Option<&Projection>,
+            ) -> Result<Self, ReadError> {
+                match value {
+                    ValueRef::Map(map) => map
+                        .iter()
+                        .map(|(key, value)| Ok((key.to_owned(), T::read(value, projection)?)))
+                        .collect(),
+                    _ => Err(refuse::<Self>(value)),
+                }
+            }
+        }
+    )*};
+}
+
+map_field!(HashMap, BTreeMap);
+
 /// The nesting of a field's type. With it `#[derive(Record)]` refuses at compile time everything
 /// that [`super::Schema::new`] refuses at run time.
 ///
@@ -311,6 +350,15 @@ impl Shape {
             depth: self.depth + 1,
             optional: false,
             nested_optional: self.nested_optional,
+        }
+    }
+
+    /// A map from strings to the type: a list of records.
+    #[must_use]
+    pub const fn map(self) -> Self {
+        Self {
+            depth: self.depth + 2,
+            ..self.list()
         }
     }
 

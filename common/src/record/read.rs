@@ -70,7 +70,7 @@ pub struct Projection {
 struct Source {
     /// The position in the writer's schema.
     position: Option<usize>,
-    /// For a record, and for optionals and lists of records.
+    /// For a record, and for optionals, lists and maps of records.
     nested: Option<Box<Projection>>,
 }
 
@@ -212,6 +212,7 @@ impl FieldSource<'_> {
 /// | T | optional of what reads T |
 /// | enum | enum; the variants are matched by name when a value is read |
 /// | list | list whose items can be read |
+/// | map | map whose values can be read |
 /// | record | record whose common fields can be read |
 pub fn can_read(writer: &FieldType, reader: &FieldType) -> bool {
     project(writer, reader).is_ok()
@@ -231,6 +232,10 @@ fn project(
             project(writer, reader)
         }
         (writer, T::Optional(reader)) => project(writer, reader),
+        (T::Map(_), T::Map(_)) => match (writer.map_value(), reader.map_value()) {
+            (Some(writer), Some(reader)) => project(writer, reader),
+            _ => Err(None),
+        },
         (T::Record(writer), T::Record(reader)) => Projection::new(reader, writer)
             .map(|projection| Some(Box::new(projection)))
             .map_err(Some),

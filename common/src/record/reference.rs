@@ -36,6 +36,8 @@ pub enum ValueRef<'a> {
     List(ListRef<'a>),
     /// A nested record.
     Record(RecordFields<'a>),
+    /// A map.
+    Map(MapRef<'a>),
 }
 
 impl<'a> ValueRef<'a> {
@@ -58,15 +60,23 @@ impl<'a> ValueRef<'a> {
                 number: *number,
                 enum_type,
             }),
-            (Value::List(values), FieldType::List(item_type)) => Self::List(ListRef {
-                item_type,
-                items: Items::Values(values),
-            }),
+            (Value::List(values), FieldType::List(item_type) | FieldType::Map(item_type)) => {
+                let items = Items::Values(values);
+                Self::of_items(ListRef { item_type, items }, field_type)
+            }
             (Value::Record(values), FieldType::Record(schema)) => {
                 Self::Record(RecordFields::owned(schema, values))
             }
             _ => return None,
         })
+    }
+
+    /// The items of a value of this type, which is a list or a map.
+    fn of_items(items: ListRef<'a>, field_type: &FieldType) -> Self {
+        match field_type {
+            FieldType::Map(_) => Self::Map(MapRef(items)),
+            _ => Self::List(items),
+        }
     }
 
     /// An owned copy.
@@ -82,7 +92,9 @@ impl<'a> ValueRef<'a> {
             Self::String(value) => Value::String(value.into()),
             Self::Bytes(value) => Value::Bytes(bytes::Bytes::copy_from_slice(value)),
             Self::Enum(value) => Value::Variant(value.number),
-            Self::List(list) => Value::List(list.iter().map(Self::to_value).collect()),
+            Self::List(list) | Self::Map(MapRef(list)) => {
+                Value::List(list.iter().map(Self::to_value).collect())
+            }
             Self::Record(record) => {
                 Value::Record(record.values().map(|(_, value)| value.to_value()).collect())
             }
@@ -104,6 +116,7 @@ impl<'a> ValueRef<'a> {
             Self::Enum(_) => "a variant",
             Self::List(_) => "a list",
             Self::Record(_) => "a record",
+            Self::Map(_) => "a map",
         }
     }
 
@@ -124,7 +137,7 @@ impl<'a> ValueRef<'a> {
             (Self::String(value), _) => row.str(value),
             (Self::Bytes(value), _) => row.bytes(value),
             (Self::Enum(value), _) => row.variant(value.number),
-            (Self::List(list), _) => {
+            (Self::List(list) | Self::Map(MapRef(list)), _) => {
                 row.list(list.len());
                 list.iter().for_each(|item| item.write(row, list.item_type));
             }
@@ -156,7 +169,7 @@ impl Column {
             }),
             (Self::F32(values), _) => ValueRef::F32(f32::from_bits(*values.get(row)?)),
             (Self::F64(values), _) => ValueRef::F64(f64::from_bits(*values.get(row)?)),
-            (Self::List(column), FieldType::List(item_type)) => {
+            (Self::List(column), FieldType::List(item_type) | FieldType::Map(item_type)) => {
                 let (from, to) = span(&column.ends, row)?;
                 let items = Items::Columnar {
                     column: &column.items,
@@ -164,7 +177,7 @@ impl Column {
                     from,
                     to,
                 };
-                ValueRef::List(ListRef { item_type, items })
+                ValueRef::of_items(ListRef { item_type, items }, field_type)
             }
             (Self::Optional(column), FieldType::Optional(inner)) => {
                 match *column.positions.get(row)? {
@@ -255,6 +268,39 @@ impl<'a> ListRef<'a> {
     /// The items in order.
     pub fn iter(self) -> impl Iterator<Item = ValueRef<'a>> {
         (0..self.len()).filter_map(move |index| self.get(index))
+    }
+}
+
+/// A map inside a record.
+#[derive(Debug, Clone, Copy)]
+pub struct MapRef<'a>(ListRef<'a>);
+
+impl<'a> MapRef<'a> {
+    /// Returns the number of its entries.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether it has no entry.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The value of this key. If the key comes twice, the last one counts.
+    pub fn get(self, key: &str) -> Option<ValueRef<'a>> {
+        let entries = self.iter().filter(|(known, _)| *known == key);
+        entries.last().map(|(_, value)| value)
+    }
+
+    /// Keys and values, in the writer's order. A key may come twice.
+    pub fn iter(self) -> impl Iterator<Item = (&'a str, ValueRef<'a>)> {
+        self.0.iter().filter_map(|entry| match entry {
+            ValueRef::Record(entry) => match (entry.get(0)?, entry.get(1)?) {
+                (ValueRef::String(key), value) => Some((key, value)),
+                _ => None,
+            },
+            _ => None,
+        })
     }
 }
 

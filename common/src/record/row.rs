@@ -12,6 +12,7 @@
 //! | optional | 1: 0 or 1; then the value if 1 |
 //! | list | 4: count; then the values |
 //! | record | its fields |
+//! | map | 4: count; then each key and its value |
 
 use super::intern::{INTERNED, Interned};
 use super::schema::{FieldType, Schema};
@@ -101,7 +102,8 @@ impl<'a> RowWriter<'a> {
         self.u8(0);
     }
 
-    /// Marks that `len` values of a list follow.
+    /// Marks that `len` values of a list follow, or `len` entries of a map: each its key, a text, and
+    /// its value.
     pub fn list(&mut self, len: usize) {
         self.length(len);
     }
@@ -244,7 +246,7 @@ fn skip(field_type: &FieldType, row: &mut RowReader<'_>) -> Result<(), RowEnds> 
             }
             0
         }
-        FieldType::List(inner) => {
+        FieldType::List(inner) | FieldType::Map(inner) => {
             for _ in 0..row.u32()? {
                 skip(inner, row)?;
             }

@@ -6,7 +6,8 @@ use std::fmt;
 
 pub use field::{EnumType, Field, FieldType, Role};
 
-/// The deepest nesting of types (optional, list, record), counted from a record's fields.
+/// The deepest nesting of types (optional, list, record; a map counts twice), counted from a record's
+/// fields.
 pub const MAX_DEPTH: usize = 16;
 
 /// The most fields of a record type.
@@ -65,6 +66,12 @@ impl Schema {
                     field: field.name.clone(),
                 });
             }
+            if field.field_type.has_wrong_map() {
+                return Err(SchemaError::WrongMap {
+                    name,
+                    field: field.name.clone(),
+                });
+            }
             if field.field_type.depth() > MAX_DEPTH {
                 return Err(SchemaError::TooDeep {
                     name,
@@ -86,6 +93,30 @@ impl Schema {
             name: name.into(),
             fields: Box::default(),
             fingerprint: Fingerprint::of(name, &[]),
+        }
+    }
+
+    /// The type of a map's entries. The schema around the map checks the type of the values.
+    fn entry(value: FieldType) -> Self {
+        let fields = [
+            Field::new("key", FieldType::String),
+            Field::new("value", value),
+        ];
+        Self {
+            fingerprint: Fingerprint::of("entry", &fields),
+            name: "entry".into(),
+            fields: fields.into(),
+        }
+    }
+
+    /// Returns the field with the value, if this is the type of a map's entries.
+    fn entry_value(&self) -> Option<&Field> {
+        match (&*self.name, &*self.fields) {
+            ("entry", [key, value]) => {
+                let is_key = &*key.name == "key" && key.field_type == FieldType::String;
+                (is_key && &*value.name == "value").then_some(value)
+            }
+            _ => None,
         }
     }
 
@@ -214,6 +245,14 @@ pub enum SchemaError {
         /// The variant.
         variant: Box<str>,
     },
+    /// A map whose entries are not those of [`FieldType::map`].
+    #[error("the type of {name}.{field} has a map whose entries are not a key and a value")]
+    WrongMap {
+        /// The record type.
+        name: Box<str>,
+        /// The field.
+        field: Box<str>,
+    },
 }
 
 /// A 128-bit FNV-1a hash of a schema's canonical form.
@@ -264,7 +303,9 @@ impl Fingerprint {
                     .for_each(|variant| self.add_name(variant));
                 self.add_byte(0xfe);
             }
-            FieldType::Optional(inner) | FieldType::List(inner) => self.add_type(inner),
+            FieldType::Optional(inner) | FieldType::List(inner) | FieldType::Map(inner) => {
+                self.add_type(inner);
+            }
             FieldType::Record(schema) => {
                 schema
                     .fingerprint

@@ -15,24 +15,25 @@
 //! | bool, i8 to i64, u8 to u64, f32, f64, char, string, bytes | the same |
 //! | option of these | optional |
 //! | sequence; tuple or array of one type | list |
+//! | map whose keys are text | map |
 //! | other tuples | record `tuple` with fields `0`, `1`, ... |
 //! | struct | record |
 //! | newtype struct | what is in it |
 //! | enum whose variants have no data | enum |
 //! | everything else | one opaque field |
 //!
-//! "Everything else" means maps, `flatten`, enums with data, untagged and internally tagged enums,
-//! `serde_json::Value`, unit, 128-bit integers, an option of an opaque type or of an option, a type
-//! inside itself, nesting beyond [`super::MAX_DEPTH`], tuples with an item that refuses every
-//! sample value, and types whose `Deserialize` does not follow from their type. An opaque field is
-//! a record `baler.serde.Opaque` with one field `encoded`, in a self-describing encoding
-//! ([`OPAQUE_NAME`]). It loses nothing that serde can write, but only serde can read it. A type
-//! that is not a struct becomes a record with one field, [`VALUE_FIELD`].
+//! "Everything else" means maps with other keys, `flatten`, enums with data, untagged and internally
+//! tagged enums, `serde_json::Value`, unit, 128-bit integers, an option of an opaque type or of an
+//! option, a type inside itself, nesting beyond [`super::MAX_DEPTH`], tuples with an item that
+//! refuses every sample value, and types whose `Deserialize` does not follow from their type. An
+//! opaque field is a record `baler.serde.Opaque` with one field `encoded`, in a self-describing
+//! encoding ([`OPAQUE_NAME`]). It loses nothing that serde can write, but only serde can read it. A
+//! type that is not a struct becomes a record with one field, [`VALUE_FIELD`].
 //!
 //! # Limits
 //!
-//! - `skip_serializing_if` works for options, lists and opaque fields. A skipped field is written
-//!   as null, as an empty list or as absent. For other fields the record is refused.
+//! - `skip_serializing_if` works for options, lists, maps and opaque fields. A skipped field is
+//!   written as null, as an empty list or map, or as absent. For other fields the record is refused.
 //! - Names must be the same in both directions. `rename(serialize = ..., deserialize = ...)` with
 //!   different names, and `skip_serializing` alone, are refused when a record is made.
 

@@ -30,13 +30,20 @@ pub enum Value {
     Bytes(Bytes),
     /// The number of an enum's variant.
     Variant(u32),
-    /// The values of a list.
+    /// The values of a list, or the entries of a map: records of the key and the value.
     List(Vec<Self>),
     /// The fields of a nested record, in order.
     Record(Vec<Self>),
 }
 
 impl Value {
+    /// The entries of a map ([`FieldType::Map`]). A key may come twice; the last one counts.
+    pub fn map<K: Into<Box<str>>>(entries: impl IntoIterator<Item = (K, Self)>) -> Self {
+        let entries = entries.into_iter();
+        let entry = |(key, value): (K, Self)| Self::Record(vec![Self::String(key.into()), value]);
+        Self::List(entries.map(entry).collect())
+    }
+
     /// Whether the value has this type: right kind, integer in range, variant known.
     pub fn fits(&self, field_type: &FieldType) -> bool {
         match (self, field_type) {
@@ -51,7 +58,7 @@ impl Value {
             (Self::Variant(number), FieldType::Enum(enum_type)) => {
                 enum_type.variant(*number).is_some()
             }
-            (Self::List(values), FieldType::List(inner)) => {
+            (Self::List(values), FieldType::List(inner) | FieldType::Map(inner)) => {
                 values.iter().all(|value| value.fits(inner))
             }
             (Self::Record(values), FieldType::Record(schema)) => {

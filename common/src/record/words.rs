@@ -77,6 +77,7 @@ impl Width {
             FieldType::Bytes
             | FieldType::Optional(_)
             | FieldType::List(_)
+            | FieldType::Map(_)
             | FieldType::Record(_) => Self::Varies,
         }
     }

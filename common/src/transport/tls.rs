@@ -14,8 +14,9 @@ use std::{fmt, io};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::WebPkiClientVerifier;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
+use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion};
 
 use super::Failure;
 use super::uri::{Uri, UriError};
@@ -83,6 +84,29 @@ impl TlsFiles {
         Ok(Some(roots))
     }
 
+    /// Returns the authorities as [`authorities`](Self::authorities) does, for a sender that trusts
+    /// nothing else.
+    ///
+    /// # Errors
+    ///
+    /// No file is named, it cannot be read, or has no certificate of an authority.
+    pub fn required_authorities<'a>(
+        &'a self,
+        read: impl Fn(&'a Path) -> io::Result<Vec<u8>>,
+    ) -> Result<RootCertStore, Failure> {
+        self.authorities(read)?.ok_or_else(|| {
+            failure(
+                "there must be cacertfile: the certificates that a sender trusts (the machine's own \
+                 are in /etc/ssl/certs/ca-certificates.crt on Debian)",
+            )
+        })
+    }
+
+    /// Whether a receiver demands certificates of its senders.
+    pub fn demands_certificates(&self) -> bool {
+        self.authorities.is_some()
+    }
+
     /// Returns this side's certificate and key, if files are named.
     ///
     /// # Errors
@@ -107,6 +131,34 @@ impl TlsFiles {
             ))
         })?;
         Ok(Some(Arc::new(certified.into())))
+    }
+
+    /// Returns the configuration of TLS for a receiver. With authorities it demands certificates of
+    /// its senders.
+    ///
+    /// # Errors
+    ///
+    /// The certificate or its key is missing, or a file cannot be used.
+    pub fn server<'a>(
+        &'a self,
+        read: impl Fn(&'a Path) -> io::Result<Vec<u8>>,
+        versions: &[&'static SupportedProtocolVersion],
+    ) -> Result<Arc<ServerConfig>, Failure> {
+        let own = self.own_certificate(&read)?.ok_or_else(|| {
+            failure("there must be certfile and keyfile: a receiver shows a certificate")
+        })?;
+        let builder = ServerConfig::builder_with_provider(provider())
+            .with_protocol_versions(versions)
+            .map_err(failure)?;
+        let builder = match self.authorities(read)? {
+            None => builder.with_no_client_auth(),
+            Some(authorities) => {
+                let authorities = Arc::new(authorities);
+                let verifier = WebPkiClientVerifier::builder_with_provider(authorities, provider());
+                builder.with_client_cert_verifier(verifier.build().map_err(failure)?)
+            }
+        };
+        Ok(Arc::new(builder.with_cert_resolver(own)))
     }
 
     /// Returns the configuration of TLS with a host, and the name that the host's certificate must

@@ -39,6 +39,7 @@ pub(crate) fn field_type() -> impl Strategy<Value = FieldType> {
                 inner => inner.optional(),
             }),
             inner.clone().prop_map(FieldType::list),
+            inner.clone().prop_map(FieldType::map),
             vec(inner, 0..4)
                 .prop_map(|types| { FieldType::Record(Arc::new(schema_of("nested", types))) }),
         ]
@@ -103,7 +104,9 @@ pub(crate) fn value(field_type: &FieldType) -> BoxedStrategy<Value> {
             .prop_map(Value::Variant)
             .boxed(),
         FieldType::Optional(inner) => prop_oneof![Just(Value::Null), value(inner)].boxed(),
-        FieldType::List(inner) => vec(value(inner), 0..4).prop_map(Value::List).boxed(),
+        FieldType::List(inner) | FieldType::Map(inner) => {
+            vec(value(inner), 0..4).prop_map(Value::List).boxed()
+        }
         FieldType::Record(schema) => values(schema).prop_map(Value::Record).boxed(),
     }
 }

@@ -1,7 +1,10 @@
 //! `#[derive(Record)]`: schemas, writing and reading back.
 
+use std::collections::{BTreeMap, HashMap};
+
 use baler_common::record::{
-    BatchBuilder, FieldType, FieldValue, Interned, ReadError, Record, Role, read,
+    AnyValue, BatchBuilder, DynamicRecord, FieldType, FieldValue, Interned, ReadError, Record,
+    Role, Value, ValueRef, read,
 };
 use bytes::Bytes;
 
@@ -167,7 +170,7 @@ fn attributes_set_names_roles_and_the_timestamp() {
     assert_eq!(written.timestamp(), Some(17));
     assert!(matches!(
         written.field("operationSignature"),
-        Some(baler_common::record::ValueRef::String("void a.B.c()"))
+        Some(ValueRef::String("void a.B.c()"))
     ));
 }
 
@@ -197,4 +200,110 @@ fn crate_is_found_where_it_is_said_to_be() {
         level_before: Some(ElsewhereLevel::Low),
     };
     assert_eq!(through_a_batch::<_, Elsewhere>(&record).unwrap(), record);
+}
+
+#[derive(Debug, PartialEq, Record)]
+struct Maps {
+    counts: HashMap<String, u16>,
+    inner: Option<BTreeMap<String, Vec<Inner>>>,
+    attributes: BTreeMap<String, AnyValue<'static>>,
+}
+
+#[test]
+fn maps_come_back() {
+    let inner = Inner { x: 7, y: vec![] };
+    let attributes = [
+        ("status", AnyValue::I64(200)),
+        ("route", AnyValue::String("/orders".into())),
+        ("key", AnyValue::Bytes([0, 255].as_slice().into())),
+        ("tags", AnyValue::Json("[1]".into())),
+        ("cached", AnyValue::Bool(false)),
+        ("load", AnyValue::F64(0.5)),
+        ("none", AnyValue::Empty),
+    ];
+    let record = Maps {
+        counts: HashMap::from([("a".to_owned(), 1), (String::new(), 2)]),
+        inner: Some(BTreeMap::from([("b".to_owned(), vec![inner])])),
+        attributes: attributes
+            .map(|(key, value)| (key.to_owned(), value))
+            .into(),
+    };
+    assert_eq!(
+        format!("{:?}", Maps::schema()),
+        "Maps { counts: map<u16>, inner: optional<map<list<record Inner>>>, \
+         attributes: map<record baler.AnyValue> }"
+    );
+    assert_eq!(through_a_batch::<_, Maps>(&record).unwrap(), record);
+    let empty = Maps {
+        counts: HashMap::new(),
+        inner: None,
+        attributes: BTreeMap::new(),
+    };
+    assert_eq!(through_a_batch::<_, Maps>(&empty).unwrap(), empty);
+}
+
+#[test]
+fn maps_are_read_by_later_versions() {
+    #[derive(Debug, PartialEq, Record)]
+    #[record(name = "Maps")]
+    struct Wider {
+        counts: BTreeMap<String, u64>,
+        inner: Option<HashMap<String, Vec<Shorter>>>,
+    }
+
+    #[derive(Debug, PartialEq, Record)]
+    #[record(name = "Inner")]
+    struct Shorter {
+        x: i64,
+        z: Option<u8>,
+    }
+
+    #[derive(Debug, PartialEq, Record)]
+    #[record(name = "Maps")]
+    struct Other {
+        counts: BTreeMap<String, String>,
+    }
+
+    let inner = Inner { x: 7, y: vec![] };
+    let record = Maps {
+        counts: HashMap::from([("a".to_owned(), 1)]),
+        inner: Some(BTreeMap::from([("b".to_owned(), vec![inner])])),
+        attributes: BTreeMap::new(),
+    };
+    let wider = Wider {
+        counts: BTreeMap::from([("a".to_owned(), 1)]),
+        inner: Some(HashMap::from([(
+            "b".to_owned(),
+            vec![Shorter { x: 7, z: None }],
+        )])),
+    };
+    assert_eq!(through_a_batch::<_, Wider>(&record).unwrap(), wider);
+    assert_eq!(
+        through_a_batch::<_, Other>(&record)
+            .unwrap_err()
+            .to_string(),
+        "Maps.counts is of type map<u16>, which cannot be read as map<string>"
+    );
+}
+
+#[test]
+fn the_last_value_of_a_key_counts() {
+    #[derive(Debug, PartialEq, Record)]
+    struct Counts {
+        counts: BTreeMap<String, u8>,
+    }
+
+    let entries = [("a", 1), ("b", 2), ("a", 3)].map(|(key, n)| (key, Value::Unsigned(n)));
+    let schema = std::sync::Arc::clone(Counts::schema());
+    let record = DynamicRecord::new(schema, None, [Value::map(entries)]).unwrap();
+    let Some(ValueRef::Map(map)) = record.as_ref().field("counts") else {
+        panic!("the field is a map");
+    };
+    let keys: Vec<_> = map.iter().map(|(key, _)| key).collect();
+    assert_eq!(keys, ["a", "b", "a"]);
+    assert!(matches!(map.get("a"), Some(ValueRef::Unsigned(3))));
+    assert!(map.get("c").is_none());
+    let counts = BTreeMap::from([("a".to_owned(), 3), ("b".to_owned(), 2)]);
+    let read: Counts = read(record.as_ref().fields()).unwrap();
+    assert_eq!(read, Counts { counts });
 }

@@ -65,7 +65,7 @@ fn fields_json(schema: &Schema, values: &[Value]) -> Json {
 fn value_json(kind: &FieldType, value: &Value) -> Json {
     match (kind, value) {
         (FieldType::Optional(inner), value) if *value != Value::Null => value_json(inner, value),
-        (FieldType::List(inner), Value::List(items)) => {
+        (FieldType::List(inner) | FieldType::Map(inner), Value::List(items)) => {
             items.iter().map(|item| value_json(inner, item)).collect()
         }
         (FieldType::Record(schema), Value::Record(values)) => fields_json(schema, values),

@@ -336,7 +336,7 @@ impl Source<'_> {
             FieldType::String,
             FieldType::Bytes,
         ];
-        let byte = usize::from(self.byte()) % 18;
+        let byte = usize::from(self.byte()) % 19;
         if let Some(kind) = plain.into_iter().nth(byte) {
             return kind;
         }
@@ -351,6 +351,7 @@ impl Source<'_> {
                 kind => kind.optional(),
             },
             16 => self.field_type(depth + 1).list(),
+            18 => self.field_type(depth + 1).map(),
             _ => FieldType::Record(Arc::new(self.schema("n", depth))),
         }
     }
@@ -404,7 +405,7 @@ impl Source<'_> {
                 0 => Value::Null,
                 _ => self.value(inner, depth),
             },
-            FieldType::List(inner) => {
+            FieldType::List(inner) | FieldType::Map(inner) => {
                 // Fewer the deeper, so that lists of lists stay small.
                 let most = 8_u8.checked_shr(depth.into()).unwrap_or(0);
                 let count = self.byte() % (most + 1);

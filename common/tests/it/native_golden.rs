@@ -14,7 +14,9 @@ use std::sync::Arc;
 use baler_common::container::{
     ChunkHeader, ChunkSerializer as _, ClockMapping, Compression, LossReason, LostChunks,
 };
-use baler_common::record::{DynamicRecord, EnumType, Field, FieldType, Role, Schema, Value};
+use baler_common::record::{
+    AnyValue, DynamicRecord, EnumType, Field, FieldType, Role, Schema, Value,
+};
 use baler_connector_kieker::types;
 
 use crate::arbitrary;
@@ -117,6 +119,41 @@ fn every_type() -> Vec<DynamicRecord> {
         DynamicRecord::new(Arc::clone(&everything), time, values).unwrap()
     };
     vec![record(None, low), record(Some(i64::MAX), high)]
+}
+
+/// Maps of numbers and of values of any type, with no entry, and with a key that comes twice.
+fn maps() -> Vec<DynamicRecord> {
+    let any = FieldType::Record(Arc::clone(AnyValue::schema()));
+    let fields = vec![
+        Field::new("counts", FieldType::U32.map()),
+        Field::new("attributes", any.map()),
+        Field::new("nested", FieldType::String.list().map().map().optional()),
+    ];
+    let schema = schema("Maps", fields);
+    let record = |values: [Value; 3]| DynamicRecord::new(Arc::clone(&schema), None, values);
+    let attributes = [
+        ("http.status", AnyValue::I64(200)),
+        ("http.route", AnyValue::String("/orders".into())),
+        ("cached", AnyValue::Bool(true)),
+        ("load", AnyValue::F64(0.5)),
+        ("key", AnyValue::Bytes([1, 2].as_slice().into())),
+        ("tags", AnyValue::Json(r#"["a"]"#.into())),
+        ("none", AnyValue::Empty),
+    ];
+    let attributes = attributes.map(|(key, value)| (key, value.to_value()));
+    let counts = [("a", 1), ("", 2), ("a", 3)].map(|(key, n)| (key, Value::Unsigned(n)));
+    let texts = Value::List(vec![Value::from("x"), Value::from("y")]);
+    let none = || Value::map([("", Value::Null); 0]);
+    let nested = [("outer", none()), ("other", Value::map([("in", texts)]))];
+    let records = [
+        record([none(), none(), Value::Null]),
+        record([
+            Value::map(counts),
+            Value::map(attributes),
+            Value::map(nested),
+        ]),
+    ];
+    records.map(Result::unwrap).into()
 }
 
 /// Calls as Kieker knows them, one every microsecond.
@@ -355,6 +392,7 @@ fn goldens() -> Vec<Golden> {
         golden("empty-full-header", full_header(), Vec::new(), none),
         golden("every-type", header(2, 1), every_type(), none),
         golden("every-encoding", header(2, 2), every_encoding(), none),
+        golden("maps", header(2, 10), maps(), none),
         golden("kieker-calls", header(3, 3), kieker_calls(), none),
         golden(
             "kieker-calls-lz4",

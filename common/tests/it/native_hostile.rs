@@ -113,8 +113,9 @@ fn giant_counts_are_refused_before_anything_is_allocated() {
 fn lists_of_lists_of_constants_do_not_explode() {
     // Four million empty records in each of four million lists, in each of four million lists.
     let many = [0x00, 4, 0x80, 0x80, 0x80, 0x02];
-    let kinds: [&[u8]; 3] = [
+    let kinds: [&[u8]; 4] = [
         &[0x11, 0x11, 0x01, 0],
+        &[0x11, 0x13, 0x01, 0],
         &[0x11, 0x11, 0x12, 1, b'n', 0, 0],
         &[0x11, 0x11, 0x10, 0x09, 0],
     ];
@@ -138,6 +139,11 @@ fn types_nested_too_deep_are_refused() {
             found: 17
         }
     );
+    // A map is two levels.
+    let maps = [&[0x13; 8][..], U64].concat();
+    let chunk = by_hand(1, 1, 0, &body(&[&inline_schema("t", &[("a", &maps)])]));
+    let found = 17;
+    assert_eq!(refuse(&chunk), Kind::Limit { limit: 16, found });
     // Records within records, two bytes a level, for as long as the body lasts.
     let record = [0x12, 1, b'n', 1, 1, b'a'].repeat(10_000);
     let chunk = by_hand(1, 1, 0, &body(&[&inline_schema("t", &[("a", &record)])]));
@@ -166,11 +172,17 @@ fn schemas_that_cannot_be_are_refused() {
         nested,
         Kind::Schema(SchemaError::NestedOptional { .. })
     ));
+    let in_map = inline_schema("t", &[("a", &[0x13, 0x10, 0x10, 0x09, 0])]);
+    let in_map = refuse(&by_hand(1, 1, 0, &body(&[&in_map])));
+    assert!(matches!(
+        in_map,
+        Kind::Schema(SchemaError::NestedOptional { .. })
+    ));
     let unknown = |what, number| Kind::Unknown { what, number };
-    let kind = inline_schema("t", &[("a", &[0x13, 0])]);
+    let kind = inline_schema("t", &[("a", &[0x14, 0])]);
     assert_eq!(
         refuse(&by_hand(1, 1, 0, &body(&[&kind]))),
-        unknown("field type", 0x13)
+        unknown("field type", 0x14)
     );
     let role = inline_schema("t", &[("a", &[0x09, 9])]);
     assert_eq!(

@@ -255,6 +255,67 @@ fn what_no_schema_holds_goes_into_opaque_fields() {
 }
 
 #[test]
+fn maps_with_text_as_keys_become_maps() {
+    #[derive(Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    struct Name(String);
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Maps {
+        plain: BTreeMap<String, u8>,
+        named: HashMap<Name, Vec<Line>>,
+        addresses: BTreeMap<IpAddr, Option<f32>>,
+        maybe: Option<BTreeMap<String, Tree>>,
+        nested: BTreeMap<String, BTreeMap<String, Level>>,
+        any: serde_json::Map<String, serde_json::Value>,
+        numbers: BTreeMap<u8, u8>,
+        last: bool,
+    }
+
+    let opaque = "record baler.serde.Opaque";
+    assert_eq!(
+        schema_of::<Maps>(),
+        format!(
+            "t {{ plain: map<u8>, named: map<list<record Line>>, addresses: map<optional<f32>>, \
+             maybe: optional<map<record Tree>>, nested: map<map<enum Level>>, \
+             any: map<{opaque}>, numbers: {opaque}, last: bool }}"
+        )
+    );
+    let tree = odd().tree;
+    comes_back(Maps {
+        plain: BTreeMap::from([("a".into(), 1), (String::new(), 2)]),
+        named: HashMap::from([(Name("n".into()), plain().q)]),
+        addresses: BTreeMap::from([([127, 0, 0, 1].into(), Some(0.5))]),
+        maybe: Some(BTreeMap::from([("tree".into(), tree)])),
+        nested: BTreeMap::from([("b".into(), BTreeMap::from([("c".into(), Level::High)]))]),
+        any: json!({"d": [1, null], "e": {"f": "g"}})
+            .as_object()
+            .unwrap()
+            .clone(),
+        numbers: BTreeMap::from([(1, 2)]),
+        last: true,
+    });
+    comes_back(Maps {
+        plain: BTreeMap::new(),
+        named: HashMap::new(),
+        addresses: BTreeMap::new(),
+        maybe: None,
+        nested: BTreeMap::new(),
+        any: serde_json::Map::new(),
+        numbers: BTreeMap::new(),
+        last: false,
+    });
+}
+
+#[test]
+fn map_is_read_as_a_struct() {
+    let types = SerdeType::<BTreeMap<String, i64>>::trace("t").unwrap();
+    let map = BTreeMap::from([("article".to_owned(), 7)]);
+    let record = types.to_record(None, &map).unwrap();
+    let line: Line = from_record(record.as_ref().fields()).unwrap();
+    assert_eq!(line.article, 7);
+}
+
+#[test]
 fn option_of_something_opaque_is_told_from_an_option_inside_it() {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     #[serde(untagged)]
@@ -403,12 +464,15 @@ fn skipped_fields_come_back_as_they_were() {
         b: Vec<u8>,
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         c: BTreeMap<u8, u8>,
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        d: BTreeMap<String, u8>,
     }
     comes_back(Sparse::default());
     comes_back(Sparse {
         a: Some(0),
         b: vec![0],
         c: BTreeMap::from([(1, 2)]),
+        d: BTreeMap::from([("a".into(), 2)]),
     });
 }
 
@@ -456,7 +520,7 @@ fn disagreements_name_the_field() {
     let error = types.to_record(None, &Skipping { number: 0 }).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "field number: was skipped, which only options, lists and opaque fields can be"
+        "field number: was skipped, which only options, lists, maps and opaque fields can be"
     );
 
     #[derive(Debug, Deserialize)]

@@ -26,6 +26,7 @@ mod reader;
 #[cfg(feature = "media")]
 mod schema;
 pub mod types;
+pub mod w3c;
 #[cfg(feature = "media")]
 mod writer;
 

@@ -7,6 +7,8 @@
 )]
 
 mod cases;
+#[cfg(feature = "certificates")]
+pub mod certificates;
 mod chunks;
 mod contract;
 #[cfg(feature = "faults")]

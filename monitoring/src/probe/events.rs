@@ -15,7 +15,7 @@ use baler_connector_kieker::types::AfterOperationFailedEvent;
 
 use super::call::{AsyncCall, AsyncRecord};
 use super::published::Published;
-use super::record::record_trace;
+use super::record::{no_session, record_trace};
 use super::site::Site;
 use crate::controller::{self, active_unix_ns};
 use crate::queue;
@@ -178,7 +178,7 @@ fn begin<T>(site: &'static Site, enter: impl FnOnce() -> (Entered, T)) -> Option
     }
     let (entered, context) = enter();
     if let Some(origin) = entered.begun {
-        record_trace(entered.trace_id, origin);
+        record_trace(entered.trace_id, origin, no_session().as_str());
     }
     let begun = EventCall {
         site,

@@ -228,21 +228,20 @@ pub(crate) fn read_marked(key: u64) -> u64 {
     }
 }
 
-/// Records that a trace comes from another process.
+/// Records that a trace comes from another process. Its session is the header `traceparent`, because
+/// Kieker's record has no room for W3C's ids, and its readers fail at types that they do not know.
 pub(crate) fn record_parent(trace_id: i64, parent: &TraceParent) {
-    let (parent, order) = (parent.kieker_trace_id(), parent.kieker_order_id());
-    record_trace(
-        trace_id,
-        Origin {
-            trace_id: parent,
-            order,
-        },
-    );
+    let (parent_id, order) = (parent.kieker_trace_id(), parent.kieker_order_id());
+    let origin = Origin {
+        trace_id: parent_id,
+        order,
+    };
+    record_trace(trace_id, origin, &parent.to_string());
 }
 
-/// Records a trace that begins on this thread, and its origin.
+/// Records a trace that begins on this thread, its origin and its session.
 #[cold]
-pub(crate) fn record_trace(trace_id: i64, origin: Origin) {
+pub(crate) fn record_trace(trace_id: i64, origin: Origin, session: &str) {
     let key = controller::active_key();
     if key == 0 {
         return;
@@ -252,7 +251,7 @@ pub(crate) fn record_trace(trace_id: i64, origin: Origin) {
     push_record(key, TraceMetadata::schema(), now, |row| {
         row.i64(trace_id);
         row.i64(thread_number().into());
-        row.interned(no_session());
+        row.str(session);
         row.interned(hostname.unwrap_or_else(no_session));
         row.i64(origin.trace_id);
         row.i32(origin.order);

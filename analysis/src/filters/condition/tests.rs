@@ -1,5 +1,5 @@
 use baler_common::record::{
-    BatchBuilder, DynamicRecord, Field, FieldType, Record, Schema, Value as FieldOf,
+    AnyValue, BatchBuilder, DynamicRecord, Field, FieldType, Record, Schema, Value as FieldOf,
 };
 use baler_common::transport::{Epoch, ProducerId};
 use baler_connector_kieker::types::OperationExecutionRecord;
@@ -161,6 +161,30 @@ fn of_line(text: &str, line: &str) -> String {
     let line = FieldOf::Record(vec![line.into()]);
     let record = DynamicRecord::new(schema.into(), None, vec![line]).unwrap();
     with_thing(|_, chunk| evaluated(text, record.as_ref(), chunk))
+}
+
+#[test]
+fn maps_have_the_last_value_of_a_key_and_plain_values() {
+    let any = FieldType::Record(Arc::clone(AnyValue::schema()));
+    let schema = Schema::new("t", [Field::new("attributes", any.map())]).unwrap();
+    let attributes = [
+        ("http.status", AnyValue::I64(1)),
+        ("route", AnyValue::String("/tea".into())),
+        ("tags", AnyValue::Json("[\"a\"]".into())),
+        ("http.status", AnyValue::I64(504)),
+    ];
+    let attributes = attributes.map(|(key, value)| (key, value.to_value()));
+    let record = DynamicRecord::new(schema.into(), None, [FieldOf::map(attributes)]).unwrap();
+    let condition = |text| Condition::new("--where", text).unwrap();
+    for text in [
+        "attributes['http.status'] >= 500",
+        "attributes.route == '/tea' && attributes.tags[0] == 'a'",
+        "size(attributes) == 4 && !('absent' in attributes)",
+        "attributes.exists(key, key == 'tags')",
+    ] {
+        assert!(condition(text).passes(record.as_ref(), None), "{text}");
+    }
+    assert!(!condition("attributes.absent == 1").passes(record.as_ref(), None));
 }
 
 #[test]

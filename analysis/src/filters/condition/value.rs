@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::json_text::{self, Json};
-use baler_common::record::{RecordFields, ValueRef};
+use baler_common::record::{AnyValue, MapRef, RecordFields, ValueRef};
 
 /// The deepest list of lists in JSON text that is read.
 const MAX_NESTING: usize = 64;
@@ -37,6 +37,7 @@ pub(super) enum Value<'v> {
 pub(super) enum Map<'v> {
     Made(Arc<[(Value<'v>, Value<'v>)]>),
     Record(RecordFields<'v>),
+    Entries(MapRef<'v>),
     /// Keys and JSON texts. Of a key that comes twice, the last value counts.
     Json(Arc<[(Cow<'v, str>, &'v str)]>),
 }
@@ -60,9 +61,13 @@ impl<'v> From<ValueRef<'v>> for Value<'v> {
                 .name()
                 .map_or(Self::Null, |it| Self::String(it.into())),
             ValueRef::List(items) => Self::list(items.iter().map(Self::from)),
-            ValueRef::Record(fields) => match json_text::value_text(fields) {
+            ValueRef::Map(map) => Self::Map(Map::Entries(map)),
+            ValueRef::Record(fields) => match json_text::shown_text(fields) {
                 Some(text) => Self::of_json(text, MAX_NESTING),
-                None => Self::Map(Map::Record(fields)),
+                None => match AnyValue::plain(fields) {
+                    Some(value) => value.into(),
+                    None => Self::Map(Map::Record(fields)),
+                },
             },
         }
     }
@@ -290,6 +295,7 @@ impl<'v> Map<'v> {
             Self::Json(members) => members.len(),
             Self::Made(entries) => entries.len(),
             Self::Record(fields) => fields.schema().fields().len(),
+            Self::Entries(map) => map.len(),
         }
     }
 
@@ -298,6 +304,7 @@ impl<'v> Map<'v> {
         match self {
             Self::Made(_) => None,
             Self::Record(fields) => fields.field(name).map(Value::from),
+            Self::Entries(map) => map.get(name).map(Value::from),
             Self::Json(members) => {
                 let member = members.iter().rfind(|(key, _)| key == name);
                 member.map(|(_, text)| Value::of_json(text, MAX_NESTING))
@@ -324,6 +331,10 @@ impl<'v> Map<'v> {
                 let key = Value::String(key.clone());
                 (key, Value::of_json(text, MAX_NESTING))
             })),
+            Self::Entries(map) => Box::new(
+                map.iter()
+                    .map(|(key, value)| (Value::String(key.into()), value.into())),
+            ),
             Self::Record(fields) => {
                 let name = |name: &'v str| Value::String(name.into());
                 Box::new(

@@ -41,6 +41,26 @@ fn an_operation_has_one_number_a_host_however_its_class_is_told() {
 }
 
 #[test]
+fn a_full_signature_has_the_class_of_the_object() {
+    for (signature, class, full) in [
+        ("public void a.C.d(int)", "a.C", "public void a.C.d(int)"),
+        (
+            "public void a.C.d(int)",
+            "b.Sub",
+            "public void b.Sub.d(int)",
+        ),
+        ("a.C.d()", "b.Sub", "b.Sub.d()"),
+        ("void d()", "b.Sub", "void b.Sub.d()"),
+        ("bool shop::cart::add(u32)", "till", "bool till::add(u32)"),
+    ] {
+        let mut operations = Operations::default();
+        let [text, class] = [signature, class].map(|text| operations.text(text));
+        let kind = operations.kind(Some(class), text);
+        assert_eq!(operations.of_kind(kind).full_signature(), full);
+    }
+}
+
+#[test]
 #[should_panic(expected = "index out of bounds")]
 fn the_number_of_another_analysis_is_not_the_first_operation() {
     Operations::default().operation(OperationId(7));

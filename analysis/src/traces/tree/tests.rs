@@ -9,6 +9,7 @@ fn whole() -> Trace {
         tout,
         operation: OperationId(0),
         failed: false,
+        asynchronous: false,
     };
     Trace {
         id: 7,

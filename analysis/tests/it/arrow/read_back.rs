@@ -3,9 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use arrow_array::Array as _;
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::UInt32Type;
 use baler_analysis::Stage as _;
-use baler_analysis::arrow::{ParquetFolder, ParquetSettings, TimePartition, Times};
-use baler_common::record::{DynamicRecord, Field, FieldType, Role, Schema, Value};
+use baler_analysis::arrow::{Converter, ParquetFolder, ParquetSettings, TimePartition, Times};
+use baler_common::record::{AnyValue, DynamicRecord, Field, FieldType, Role, Schema, Value};
 use serde_json::{Map, Value as Json, json};
 
 use super::python;
@@ -244,4 +247,86 @@ fn json_text_has_columns_of_its_own_fields() {
     let expected = [(504, 7), (505, 8), (506, 9)];
     let expected = expected.map(|(status, id)| (json!(status), json!([["id", id]])));
     assert_eq!(found, expected);
+}
+
+/// Records with maps, and with a key that comes twice.
+fn maps() -> Vec<DynamicRecord> {
+    let any = FieldType::Record(Arc::clone(AnyValue::schema()));
+    let fields = vec![
+        Field::new("attributes", any.map()),
+        Field::new("counts", FieldType::U32.map().optional()),
+        Field::new("nested", FieldType::String.list().map()),
+    ];
+    let schema = Arc::new(Schema::new("shop.Span", fields).unwrap());
+    let record = |attributes: &[(&str, AnyValue<'_>)], counts, nested| {
+        let attributes = attributes.iter().map(|(key, it)| (*key, it.to_value()));
+        let values = [Value::map(attributes), counts, nested];
+        DynamicRecord::new(Arc::clone(&schema), None, values).unwrap()
+    };
+    let none = || Value::map([("", Value::Null); 0]);
+    let counts = [("a", 1), ("b", 2), ("a", 3)].map(|(key, n)| (key, Value::Unsigned(n)));
+    let status = [
+        ("http.status", AnyValue::I64(504)),
+        ("route", AnyValue::String("/\"tea\"".into())),
+        ("tags", AnyValue::Json("[1, \"a\"]".into())),
+        ("load", AnyValue::F64(f64::INFINITY)),
+        ("key", AnyValue::Bytes([0, 255, 1].as_slice().into())),
+        ("none", AnyValue::Empty),
+    ];
+    let twice = [
+        ("http.status", AnyValue::I64(1)),
+        ("ok", AnyValue::Bool(true)),
+        ("http.status", AnyValue::I64(200)),
+    ];
+    let texts = Value::List(vec![Value::from("x"), Value::from("y")]);
+    vec![
+        record(&[], Value::Null, none()),
+        record(&status, Value::map(counts), Value::map([("in", texts)])),
+        record(&twice, none(), none()),
+    ]
+}
+
+#[test]
+fn maps_are_columns_of_maps_with_each_key_once() {
+    let parcel = parcel(&maps(), 0);
+    let batches = Converter::new(Times::Nanos).convert(&parcel.chunk().batch, None, None);
+    let rows = &batches.unwrap()[0].rows;
+    let attributes = rows["attributes"].as_map();
+    assert_eq!(attributes.value_offsets(), [0, 0, 6, 8]);
+    let keys: Vec<_> = attributes
+        .keys()
+        .as_string::<i32>()
+        .iter()
+        .flatten()
+        .collect();
+    let status = ["http.status", "route", "tags", "load", "key", "none"];
+    assert_eq!(keys, [&status[..], &["ok", "http.status"]].concat());
+    let values: Vec<_> = attributes.values().as_string::<i32>().iter().collect();
+    let texts = ["504", "/\"tea\"", "[1, \"a\"]", "Infinity", "AP8B"].map(Some);
+    assert_eq!(
+        values,
+        [&texts[..], &[None, Some("true"), Some("200")]].concat()
+    );
+    let counts = rows["counts"].as_map();
+    assert_eq!((counts.is_null(0), counts.is_null(2)), (true, false));
+    let numbers = counts.values().as_primitive::<UInt32Type>();
+    assert_eq!(numbers.values(), &[2, 3]);
+    assert_eq!(rows["nested"].as_map().value_length(1), 1);
+}
+
+#[test]
+fn duckdb_reads_maps_by_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut sink = ParquetFolder::new(folder.path(), settings());
+    sink.accept(parcel(&maps(), 0)).unwrap();
+    sink.finish().unwrap();
+    let query = "SELECT attributes['http.status'], attributes['tags'], counts['a'], nested['in'] \
+                 FROM read_parquet('shop.Span/**/*.parquet') ORDER BY _index";
+    let rows = python::last_rows(folder.path(), "duckdb", &[query]);
+    let expected = [
+        json!([null, null, null, null]),
+        json!(["504", "[1, \"a\"]", 3, ["x", "y"]]),
+        json!(["200", null, null, null]),
+    ];
+    assert_eq!(rows, expected);
 }

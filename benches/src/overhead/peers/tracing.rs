@@ -1,16 +1,20 @@
 //! The crate `tracing`.
 
 use std::cell::{Cell, RefCell};
+use std::time::Duration;
 
+use baler_connector_null::{NullConfig, NullWriter};
+use baler_monitoring::{Controller, Overflow};
 use baler_rig::monitored;
-use baler_rig::overhead::{Alone, Variant, cycles};
+use baler_rig::overhead::{Alone, Running, Variant, cycles};
 use tracing::Subscriber;
 use tracing::span::{Attributes, Id};
-use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::{Layer, Registry};
 
 use super::counter::{self, Counted};
+use super::opentelemetry;
 use crate::Failure;
 
 pub(super) const VARIANTS: &[Variant] = &[
@@ -21,18 +25,54 @@ pub(super) const VARIANTS: &[Variant] = &[
         "tracing-registry",
         "tracing #[instrument] with tracing-subscriber's registry and a layer that stores the fields of \
          an operation's record",
-        |_| {
-            let subscriber = tracing_subscriber::registry().with(Storing);
-            tracing::subscriber::set_global_default(subscriber)
-                .map_err(Failure::cannot("set a subscriber"))?;
-            Ok(Box::new(Counted {
-                outer: instrumented,
-                flush: Box::new(|| {}),
-            }))
-        },
+        |_| with_layer(Storing, || {}),
     )
     .with_settings("a buffer a thread"),
+    Variant::new(
+        "tracing-baler",
+        "tracing #[instrument] with tracing-subscriber's registry and the layer of baler-tracing: two \
+         records a span",
+        |_| {
+            let writer = NullWriter::new(NullConfig::default());
+            let builder = Controller::builder(Box::new(writer)).overflow(Overflow::Block);
+            let controller = builder.metadata_record(false).start();
+            let controller = controller.map_err(Failure::cannot("start a controller"))?;
+            let layer = baler_tracing::layer(controller.clone());
+            with_layer(layer, move || {
+                let report = controller.shutdown(PATIENCE);
+                counter::arrived(report.stats.delivered / 2);
+            })
+        },
+    )
+    .with_settings("null writer, blocks if the queue is full"),
+    Variant::new(
+        "tracing-opentelemetry",
+        "tracing #[instrument] with tracing-subscriber's registry and the layer of \
+         tracing-opentelemetry, batch processor, exporter that discards",
+        |_| {
+            let (tracer, flush) = opentelemetry::tracer();
+            with_layer(tracing_opentelemetry::layer().with_tracer(tracer), flush)
+        },
+    )
+    .with_settings(opentelemetry::SETTINGS),
 ];
+
+/// The time limit for delivering the queued records.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs with this layer alone.
+fn with_layer(
+    layer: impl Layer<Registry> + Send + Sync,
+    flush: impl FnOnce() + 'static,
+) -> Result<Box<dyn Running>, Failure> {
+    let subscriber = tracing_subscriber::registry().with(layer);
+    tracing::subscriber::set_global_default(subscriber)
+        .map_err(Failure::cannot("set a subscriber"))?;
+    Ok(Box::new(Counted {
+        outer: instrumented,
+        flush: Box::new(flush),
+    }))
+}
 
 monitored! { #[tracing::instrument(skip_all)] fn instrumented {} }
 

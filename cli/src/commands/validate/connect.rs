@@ -52,6 +52,8 @@ pub(super) fn reader(end: &End, args: &ValidateArgs, findings: &mut Findings) {
                     None => {
                         let what = match open.listens_on {
                             Some(address) => format!("can listen on {address}"),
+                            // A Unix socket has no address.
+                            None if listens(&end.uri) => "can listen there".to_owned(),
                             None => format!("connected in {} ms", started.elapsed().as_millis()),
                         };
                         findings.ok(&end.named, what);
@@ -111,6 +113,7 @@ fn reachable(end: &End, args: &ValidateArgs, findings: &mut Findings) -> bool {
         "amqps" => 5_671,
         "kafka" => 9_092,
         "tcp" | "tcp+tls" | "kieker+tcp" => 0,
+        "otlp" | "otlp+grpc" | "otlp+http" | "otlp+https" | "otlp+tls" => 0,
         _ => return true,
     };
     let mut any = false;
@@ -148,7 +151,18 @@ fn reachable(end: &End, args: &ValidateArgs, findings: &mut Findings) -> bool {
 
 /// Whether the source listens for senders.
 fn listens(uri: &str) -> bool {
-    ["tcp:", "tcp+tls:", "kieker+tcp:", "kafka+mock:"]
-        .iter()
-        .any(|scheme| uri.starts_with(scheme))
+    [
+        "tcp:",
+        "tcp+tls:",
+        "kieker+tcp:",
+        "kafka+mock:",
+        "otlp:",
+        "otlp+grpc:",
+        "otlp+http:",
+        "otlp+https:",
+        "otlp+tls:",
+        "otlp+unix:",
+    ]
+    .iter()
+    .any(|scheme| uri.starts_with(scheme))
 }

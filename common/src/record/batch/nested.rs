@@ -96,7 +96,7 @@ fn push_value(
             }
             _ => return Err(PushError::Malformed),
         },
-        (Column::List(column), FieldType::List(inner)) => {
+        (Column::List(column), FieldType::List(inner) | FieldType::Map(inner)) => {
             for _ in 0..row.u32()? {
                 push_value(&mut column.items, inner, row, strings, index)?;
             }

@@ -259,6 +259,7 @@ fn type_name(
         FieldType::Bytes => return Err("the language has no bytes".to_owned()),
         FieldType::Optional(_) => return Err("the language has no optional values".to_owned()),
         FieldType::Record(_) => return Err("the language has no records in records".to_owned()),
+        FieldType::Map(_) => return Err("the language has no maps".to_owned()),
         FieldType::U16 | FieldType::U32 | FieldType::U64 | FieldType::U8 => {
             return Err("the language has no unsigned numbers".to_owned());
         }

@@ -140,6 +140,9 @@ pub enum FieldType {
     List(Box<Self>),
     /// A record inside the record.
     Record(Arc<Schema>),
+    /// Values by strings, in the writer's order. Inside is the type of the entries, which
+    /// [`FieldType::map`] makes.
+    Map(Box<Self>),
 }
 
 impl FieldType {
@@ -155,10 +158,29 @@ impl FieldType {
         Self::List(Box::new(self))
     }
 
-    /// Returns how many levels of optional, list and record are nested in it, including itself.
+    /// A map from strings to values of this type.
+    ///
+    /// Its entries are stored like a list of records.
+    #[must_use]
+    pub fn map(self) -> Self {
+        let entry = Schema::entry(self);
+        Self::Map(Box::new(Self::Record(Arc::new(entry))))
+    }
+
+    /// The type of a map's values.
+    pub fn map_value(&self) -> Option<&Self> {
+        let Self::Map(entry) = self else { return None };
+        match &**entry {
+            Self::Record(entry) => Some(&entry.entry_value()?.field_type),
+            _ => None,
+        }
+    }
+
+    /// Returns how many levels of optional, list and record are nested in it, including itself. A
+    /// map is two levels: a list of records.
     pub fn depth(&self) -> usize {
         match self {
-            Self::Optional(inner) | Self::List(inner) => 1 + inner.depth(),
+            Self::Optional(inner) | Self::List(inner) | Self::Map(inner) => 1 + inner.depth(),
             Self::Record(schema) => 1 + schema.depth(),
             _ => 1,
         }
@@ -171,7 +193,18 @@ impl FieldType {
                 matches!(**inner, Self::Optional(_)) || inner.has_nested_optional()
             }
             Self::List(inner) => inner.has_nested_optional(),
+            // Nothing has checked the type of the entries yet.
+            Self::Map(_) => self.map_value().is_some_and(Self::has_nested_optional),
             // A nested schema was checked when it was built.
+            _ => false,
+        }
+    }
+
+    /// Whether there is a map in it that [`FieldType::map`] did not make.
+    pub(super) fn has_wrong_map(&self) -> bool {
+        match self {
+            Self::Optional(inner) | Self::List(inner) => inner.has_wrong_map(),
+            Self::Map(_) => self.map_value().is_none_or(Self::has_wrong_map),
             _ => false,
         }
     }
@@ -214,6 +247,7 @@ impl FieldType {
             Self::Optional(_) => 0x10,
             Self::List(_) => 0x11,
             Self::Record(_) => 0x12,
+            Self::Map(_) => 0x13,
             plain => PLAIN
                 .iter()
                 .find(|(known, ..)| known == plain)
@@ -236,6 +270,10 @@ impl fmt::Display for FieldType {
             Self::Optional(inner) => write!(f, "optional<{inner}>"),
             Self::List(inner) => write!(f, "list<{inner}>"),
             Self::Record(schema) => write!(f, "record {}", schema.name()),
+            Self::Map(entry) => match self.map_value() {
+                Some(value) => write!(f, "map<{value}>"),
+                None => write!(f, "map of {entry}"),
+            },
             plain => {
                 let known = PLAIN.iter().find(|(known, ..)| known == plain);
                 f.write_str(known.map_or("", |(.., name)| name))

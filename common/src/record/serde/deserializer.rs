@@ -1,6 +1,6 @@
 //! Converts a record to a serde value.
 
-use ::serde::de::value::{BorrowedStrDeserializer, SeqDeserializer};
+use ::serde::de::value::{BorrowedStrDeserializer, MapDeserializer, SeqDeserializer};
 use ::serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
 use super::error::SerdeError;
@@ -83,6 +83,12 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'de> {
             ValueRef::List(list) => {
                 let items = list.iter().map(|item| Self(item, 0));
                 visitor.visit_seq(SeqDeserializer::new(items))
+            }
+            ValueRef::Map(map) => {
+                let entries = map.iter();
+                visitor.visit_map(MapDeserializer::new(
+                    entries.map(|(key, value)| (Self(ValueRef::String(key), 0), Self(value, 0))),
+                ))
             }
             ValueRef::Record(record) => match opaque::content(record) {
                 Some(encoded) => opaque::decode(encoded, |reader| reader.deserialize_any(visitor)),

@@ -20,6 +20,7 @@ pub(super) enum Node {
     Opaque,
     Option(Box<Self>),
     List(Box<Self>),
+    Map(Box<Entry>),
     Tuple(Vec<Self>),
     Struct(Vec<Member>),
     Enum {
@@ -28,6 +29,13 @@ pub(super) enum Node {
         /// How many variants, from the first on, are known to have no data.
         plain: usize,
     },
+}
+
+/// The entries of a map.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) key: Node,
+    pub(super) value: Node,
 }
 
 /// A field of a struct.
@@ -48,12 +56,24 @@ impl Member {
     }
 }
 
+impl Entry {
+    pub(super) fn is_complete(&self) -> bool {
+        self.key.is_complete() && self.value.is_complete()
+    }
+
+    /// Whether the keys are known and are not text.
+    pub(super) fn has_other_key(&self) -> bool {
+        !matches!(self.key, Node::Unknown | Node::Leaf(FieldType::String))
+    }
+}
+
 impl Node {
     pub(super) fn is_complete(&self) -> bool {
         match self {
             Self::Unknown => false,
             Self::Leaf(_) | Self::Opaque => true,
             Self::Option(inner) | Self::List(inner) => inner.is_complete(),
+            Self::Map(entry) => entry.is_complete(),
             Self::Tuple(items) => items.iter().all(Self::is_complete),
             Self::Struct(members) => members.iter().all(Member::is_complete),
             Self::Enum {
@@ -81,6 +101,7 @@ impl Node {
                 inner => inner.optional(),
             },
             Self::List(inner) => inner.into_type()?.list(),
+            Self::Map(entry) => entry.value.into_type()?.map(),
             Self::Tuple(items) => tuple(items)?,
             // Lists of values without bytes could claim any length.
             Self::Struct(members) if members.is_empty() => opaque::field_type(),

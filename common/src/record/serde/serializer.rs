@@ -62,6 +62,7 @@ fn read_value(reader: &mut Reader<'_>, field_type: &FieldType) -> Result<Value, 
         }
         (Token::List, T::Record(schema)) => return read_tuple(reader, schema),
         (Token::Map, T::Record(schema)) => return read_struct(reader, schema),
+        (Token::Map, T::Map(_)) => return read_map(reader, field_type),
         (token, _) => return Err(refuse(token.kind(), field_type)),
     };
     if value.fits(field_type) {
@@ -104,6 +105,25 @@ fn read_tuple(reader: &mut Reader<'_>, schema: &Schema) -> Result<Value, SerdeEr
     Ok(Value::Record(values))
 }
 
+/// Reads the entries of a map.
+fn read_map(reader: &mut Reader<'_>, field_type: &FieldType) -> Result<Value, SerdeError> {
+    let value_type = field_type.map_value();
+    let value_type = value_type.ok_or_else(|| refuse("a map without entries", field_type))?;
+    let mut entries = Vec::new();
+    reader.compound(|reader| {
+        while !reader.is_at_end() {
+            let key = match reader.token()? {
+                Token::Text(key) => key,
+                other => return Err(refuse(&format!("{} as a key", other.kind()), field_type)),
+            };
+            let value = read_value(reader, value_type);
+            entries.push((key, value.map_err(|error| error.inside(key))?));
+        }
+        Ok(())
+    })?;
+    Ok(Value::map(entries))
+}
+
 /// Reads the fields of a struct by name. Skipped fields are absent, if their type allows that.
 fn read_struct(reader: &mut Reader<'_>, schema: &Schema) -> Result<Value, SerdeError> {
     let mut values = vec![None; schema.fields().len()];
@@ -128,12 +148,12 @@ fn read_struct(reader: &mut Reader<'_>, schema: &Schema) -> Result<Value, SerdeE
     let values = values.map(|(value, field)| match (value, field.field_type()) {
         (Some(value), _) => Ok(value),
         (None, FieldType::Optional(_)) => Ok(Value::Null),
-        (None, FieldType::List(_)) => Ok(Value::List(Vec::new())),
+        (None, FieldType::List(_) | FieldType::Map(_)) => Ok(Value::List(Vec::new())),
         (None, FieldType::Record(schema)) if opaque::is_opaque(schema) => {
             Ok(opaque::value(Vec::new()))
         }
         (None, _) => {
-            let reason = "was skipped, which only options, lists and opaque fields can be";
+            let reason = "was skipped, which only options, lists, maps and opaque fields can be";
             Err(SerdeError::new(reason).inside(field.name()))
         }
     });

@@ -8,14 +8,14 @@
 use std::cell::Cell;
 use std::fmt::Display;
 
-use ::serde::de::value::{BorrowedStrDeserializer, MapDeserializer};
+use ::serde::de::value::BorrowedStrDeserializer;
 use ::serde::de::{
     self, Deserialize, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess,
     VariantAccess, Visitor,
 };
 
 use super::error::SerdeError;
-use super::node::{ATTEMPTS, Member, Node};
+use super::node::{ATTEMPTS, Entry, Member, Node};
 use crate::record::{FieldType, MAX_DEPTH, MAX_FIELDS};
 
 /// The most runs for a type: more than any hand-written schema within its limits needs.
@@ -120,7 +120,12 @@ impl Tracer<'_> {
 
     /// Whether there is room for a type inside this one: an opaque field takes two levels.
     fn has_room(&self) -> bool {
-        self.depth + 2 < MAX_DEPTH
+        self.has_room_below(1)
+    }
+
+    /// Whether there is room for a type this number of levels below.
+    fn has_room_below(&self, levels: usize) -> bool {
+        self.depth + levels + 1 < MAX_DEPTH
     }
 
     /// Returns the tracer of a type inside this one.
@@ -190,7 +195,6 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         deserialize_u128(), |visitor| visitor.visit_u128(0);
         deserialize_unit(), |visitor| visitor.visit_unit();
         deserialize_unit_struct(&'static str), |visitor| visitor.visit_unit();
-        deserialize_map(), |visitor| visitor.visit_map(no_entries());
         deserialize_identifier(), |visitor| visitor.visit_borrowed_str("");
         deserialize_ignored_any(), |visitor| visitor.visit_unit();
     }
@@ -236,6 +240,33 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
             items: items.iter_mut(),
         });
         *self.node = node;
+        result
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Stop> {
+        if matches!(self.node, Node::Unknown) {
+            if self.has_room_below(2) {
+                self.learn(Node::Map(Box::new(Entry {
+                    key: Node::Unknown,
+                    value: Node::Unknown,
+                })));
+            } else {
+                self.opaque();
+            }
+        }
+        let mut node = std::mem::replace(self.node, Node::Opaque);
+        let offered = match &mut node {
+            Node::Map(entry) if !entry.is_complete() => Some(&mut **entry),
+            _ => None,
+        };
+        let result = visitor.visit_map(Entries {
+            tracer: &self,
+            offered,
+        });
+        match node {
+            Node::Map(entry) if entry.has_other_key() => step(self.progress),
+            known => *self.node = known,
+        }
         result
     }
 
@@ -355,11 +386,6 @@ fn text(attempt: u8) -> &'static str {
         3 => "00000000-0000-0000-0000-000000000000",
         _ => "1970-01-01T00:00:00Z",
     }
-}
-
-/// A map without entries.
-fn no_entries<'de>() -> impl MapAccess<'de, Error = Stop> {
-    MapDeserializer::new(std::iter::empty::<((), ())>())
 }
 
 /// The common data of a struct's fields.
@@ -509,6 +535,35 @@ impl<'de> SeqAccess<'de> for Items<'_, '_> {
             None => Ok(None),
             Some(item) => seed.deserialize(self.tracer.inside(item)).map(Some),
         }
+    }
+}
+
+/// The one entry of a map, or none.
+struct Entries<'a, 'n> {
+    tracer: &'a Tracer<'a>,
+    offered: Option<&'n mut Entry>,
+}
+
+impl<'de> MapAccess<'de> for Entries<'_, '_> {
+    type Error = Stop;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Stop> {
+        match &mut self.offered {
+            None => Ok(None),
+            Some(entry) => seed
+                .deserialize(self.tracer.inside(&mut entry.key))
+                .map(Some),
+        }
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Stop> {
+        let entry = self.offered.take().ok_or(Stop::Here)?;
+        let mut value = self.tracer.inside(&mut entry.value);
+        value.depth += 1;
+        seed.deserialize(value)
     }
 }
 

@@ -7,8 +7,9 @@ use std::time::Duration;
 use super::error::{UriError, proposal};
 
 /// Words that mark the name of a setting with a secret value.
-const SECRETS: [&str; 8] = [
+const SECRETS: [&str; 9] = [
     "credential",
+    "header",
     "jaas",
     "passphrase",
     "passwd",

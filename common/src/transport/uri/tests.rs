@@ -237,6 +237,8 @@ fn secrets_are_not_shown_however_they_are_misspelt() {
         "kafka://h/t?sasl.jaas.config=hush",
         "kafka://h/t?oauth_tokne=hush",
         "kafka://h/t?ssl.key.pass-word=hush",
+        "otlp://h:1?headers=api-key=hush",
+        "otlp://h:1?haeders=api-key=hush",
         "amqp:/guest:hush@h?queue=q",
         "amqp:guest:hush@h?queue=q",
         "amqp://guest:hush@h?queue=q",

@@ -7,6 +7,7 @@ use baler_common::transport::uri::Uri;
 use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_tcp::{TcpConfig, TcpReader, TcpWriter};
 use baler_connector_testkit::TestMedium;
+use baler_connector_testkit::certificates;
 use baler_connector_testkit::faults::TcpProxy;
 use baler_connector_testkit::hostile::Guard;
 use tempfile::TempDir;
@@ -43,7 +44,7 @@ impl Secrets {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("token"), "a token of some length").unwrap();
         #[cfg(feature = "tls")]
-        crate::tls::issue(folder.path());
+        certificates::issue(folder.path());
         Self { folder }
     }
 
@@ -64,18 +65,8 @@ impl Secrets {
 
     /// Returns a URI with TLS: the authority that this side trusts, and its own certificate.
     pub(crate) fn tls(&self, port: u16, authority: &str, certificate: Option<&str>) -> String {
-        let mut uri = format!(
-            "tcp+tls://127.0.0.1:{port}?cacertfile={}",
-            self.path(&format!("{authority}.pem"))
-        );
-        if let Some(name) = certificate {
-            let (certificate, key) = (format!("{name}.pem"), format!("{name}.key"));
-            let own = [("certfile", certificate), ("keyfile", key)];
-            for (setting, file) in own {
-                uri.push_str(&format!("&{setting}={}", self.path(&file)));
-            }
-        }
-        uri
+        let settings = certificates::settings(self.folder.path(), Some(authority), certificate);
+        format!("tcp+tls://127.0.0.1:{port}?{settings}")
     }
 }
 

@@ -1,7 +1,5 @@
 //! TLS: the senders that are admitted, and the contract over it.
 
-use std::fs;
-use std::path::Path;
 use std::time::Instant;
 
 use baler_common::transport::{ChunkReader, ChunkWriter, Received, RetryClass};
@@ -10,39 +8,8 @@ use baler_connector_testkit::hostile::Guard;
 use baler_connector_testkit::{
     ChunkSource, PATIENCE, Pump, Tap, TestMedium, drive_pair, within_patience,
 };
-use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
-    KeyPair, KeyUsagePurpose,
-};
 
 use crate::support::{Secrets, Tcp, receiver, uri};
-
-/// Writes two authorities: `authority` with the certificates `one` and `two`, `stranger` with a
-/// `third`.
-pub(crate) fn issue(folder: &Path) {
-    for (authority, names) in [("authority", &["one", "two"][..]), ("stranger", &["third"])] {
-        let mut params = CertificateParams::default();
-        params
-            .distinguished_name
-            .push(DnType::CommonName, authority);
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        fs::write(folder.join(format!("{authority}.pem")), issuer.pem()).unwrap();
-        for name in names {
-            let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
-            params.distinguished_name.push(DnType::CommonName, *name);
-            params.extended_key_usages = vec![
-                ExtendedKeyUsagePurpose::ClientAuth,
-                ExtendedKeyUsagePurpose::ServerAuth,
-            ];
-            let key = KeyPair::generate().unwrap();
-            let certificate = params.signed_by(&key, &issuer).unwrap();
-            fs::write(folder.join(format!("{name}.pem")), certificate.pem()).unwrap();
-            fs::write(folder.join(format!("{name}.key")), key.serialize_pem()).unwrap();
-        }
-    }
-}
 
 /// A receiver and its senders, each with a certificate, behind a proxy.
 struct Tls {

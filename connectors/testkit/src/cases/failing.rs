@@ -152,8 +152,9 @@ pub fn broken_connection_loses_nothing<M: TestMedium>() {
             tap.distinct() >= some
         });
         medium.break_connections();
+        // A writer with a connection for each request notices a break only if one is on its way.
         drive_pair("the break is noticed", &mut pump, &mut tap, |pump, _| {
-            pump.breaks() >= round
+            pump.breaks() >= round || pump.is_done()
         });
     }
     drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {

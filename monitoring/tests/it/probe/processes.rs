@@ -45,6 +45,7 @@ fn each_trace_that_a_request_begins_is_told_with_its_parent() {
     assert_eq!(told[1].trace_id, roots[1]);
     assert_eq!(told[0].parent_trace_id, 0x23ce_929d_0e0e_4736);
     assert_eq!(told[0].parent_order_id, -1);
+    assert_eq!(told[0].session_id, HEADER);
     assert_eq!(told[0].hostname, "test-host");
     assert!(told[0].thread_id > 0);
     let quarters = |id: i64| (0..4).fold(0, |all, quarter| all ^ (id >> (16 * quarter)) & 0xffff);

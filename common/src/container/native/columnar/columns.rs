@@ -70,7 +70,7 @@ impl ColumnDecoder<'_> {
             }
             FieldType::Bytes => Column::Bytes(self.bytes(cursor, count)?),
             FieldType::Optional(inner) => self.optional(cursor, inner, count)?,
-            FieldType::List(inner) => {
+            FieldType::List(inner) | FieldType::Map(inner) => {
                 let (ends, total) = self.ends(cursor, count, "the lengths of lists")?;
                 let items = self.column(cursor, inner, total, &[])?;
                 Column::List(Box::new(ListColumn { ends, items }))

@@ -19,6 +19,9 @@ const INLINE: u64 = 0;
 /// The approximate memory of a field of a schema, with its empty column.
 const FIELD_MEMORY_BYTES: usize = 256;
 
+/// The fields of a map's entries: key and value.
+const ENTRY_FIELDS: usize = 2;
+
 /// The memory of a variant's name beside its text: the name and its entry in the set that checks
 /// for duplicates.
 const VARIANT_MEMORY_BYTES: usize = 64;
@@ -119,6 +122,13 @@ fn write_type(field_type: &FieldType, out: &mut Vec<u8>) {
         }
         FieldType::Optional(inner) | FieldType::List(inner) => write_type(inner, out),
         FieldType::Record(schema) => write_schema(schema, out),
+        FieldType::Map(_) => {
+            let value = field_type.map_value();
+            debug_assert!(value.is_some(), "schemas refuse other entries");
+            if let Some(value) = value {
+                write_type(value, out);
+            }
+        }
         _ => {}
     }
 }
@@ -199,6 +209,12 @@ fn read_type(
         0x10 => read_type(cursor, depth + 1, budget)?.optional(),
         0x11 => read_type(cursor, depth + 1, budget)?.list(),
         0x12 => FieldType::Record(Arc::new(read_schema(cursor, depth, budget)?)),
+        0x13 => {
+            budget
+                .charge(ENTRY_FIELDS, FIELD_MEMORY_BYTES)
+                .map_err(|kind| at.error("a map", kind))?;
+            read_type(cursor, depth + 2, budget)?.map()
+        }
         _ => {
             let kind = DecodeErrorKind::Unknown {
                 what: "field type",
