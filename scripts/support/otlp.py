@@ -144,7 +144,9 @@ def rotel(program, broker, topic, bodies, requests, spans):
     command = [program, "start", "--otlp-http-endpoint", f"127.0.0.1:{port}",
                "--otlp-grpc-endpoint", "127.0.0.1:14317", "--exporter", "kafka",
                "--kafka-exporter-brokers", broker, "--kafka-exporter-traces-topic", topic,
-               "--kafka-exporter-compression", "zstd", "--kafka-exporter-acks", "all"]
+               "--kafka-exporter-compression", "zstd", "--kafka-exporter-acks", "all",
+               # Before compression. It drops larger messages, and its batches are 1.8 MB.
+               "--kafka-exporter-max-message-bytes", "8000000"]
     seconds, _ = cpu(command, port_of, bodies, requests)
     return seconds
 

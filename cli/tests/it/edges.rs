@@ -110,6 +110,9 @@ const DEV: &[&str] = &[
 
 /// Further crates that a single crate may name in `[dev-dependencies]`.
 const DEV_OF: &[(&str, &str)] = &[
+    // Its tests export what an application records.
+    ("baler-connector-otlp", "baler-monitoring"),
+    ("baler-connector-otlp", "baler-tracing"),
     ("baler-macros", "baler-common"),
     ("baler-macros", "baler-monitoring"),
     ("baler-monitoring", "baler-analysis"),

@@ -34,6 +34,8 @@ mod mutated;
 mod observability;
 #[cfg(all(feature = "kafka", feature = "otlp"))]
 mod otlp;
+#[cfg(feature = "otlp")]
+mod otlp_faults;
 mod outputs;
 mod pages;
 #[cfg(feature = "parquet")]

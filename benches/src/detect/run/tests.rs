@@ -21,7 +21,7 @@ fn more_work_takes_more_time_by_the_records_of_every_kind() {
         assert!(!base.is_empty() && duet.batch_calls >= 100.0, "{duet:?}");
         let best = |batches: &[f64]| batches.iter().copied().fold(f64::INFINITY, f64::min);
         // The work differs by a factor of 2,000, so that a busy processor cannot hide it.
-        assert!(best(changed) > best(base), "{}: {duet:?}", kind.name);
+        assert!(best(changed) > 1.5 * best(base), "{}: {duet:?}", kind.name);
         let alone = measure(&run(kind, &[20_000])).unwrap();
         assert_eq!(alone.batches_ns.len(), 1, "{}", kind.name);
     }
