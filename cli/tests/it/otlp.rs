@@ -75,6 +75,8 @@ fn records_of_pythons_exporters_pass_through_rabbitmq_and_kafka_field_by_field()
     let mut counts = String::new();
     output.read_to_string(&mut counts).unwrap();
     let status = python.wait().unwrap();
+    // Shown if the test fails.
+    eprint!("{}", errors());
     // First the relays, because they may be the cause.
     for relay in [first, second].into_iter().chain(relays) {
         let (summary, code) = relay.end();
