@@ -60,9 +60,10 @@ const HEAD_BYTES: usize = 8;
 /// The length of the records.
 const TRAILER_BYTES: usize = 4;
 
-/// The memory of a decoder for each string, in bytes: its position, its id in the batch and the
-/// table of the type with that name.
-const STRING_MEMORY: usize = size_of::<&str>() + 2 * size_of::<u32>();
+/// The memory of a decoder for each string, in bytes: its position, its id in the batch, the table
+/// of the type with that name, and its place in the order of first use.
+const STRING_MEMORY: usize =
+    size_of::<&str>() + 2 * size_of::<u32>() + size_of::<(&mut u32, &&str)>();
 
 /// Returns a decoder of native chunks, and of chunks in Kieker's container with Kieker's types.
 pub fn decoder() -> ChunkDecoder {

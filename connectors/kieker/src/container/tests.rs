@@ -252,7 +252,7 @@ fn errors_say_where_and_what() {
         (
             &flag,
             chunk(&RECORD, names),
-            "byte 20: the data ends: 1 bytes needed, 0 left while reading a bool",
+            "byte 12: the data ends: 9 bytes needed, 8 left while reading the fields of a record",
         ),
         (
             &flag,
@@ -312,12 +312,17 @@ fn limits_hold() {
         ),
         (limits(|it| it.records = 2), "a record", 2, 3),
         (
-            limits(|it| it.decoded_bytes = 95),
+            limits(|it| it.decoded_bytes = 159),
             "the number of strings",
-            95,
-            96,
+            159,
+            160,
         ),
-        (limits(|it| it.decoded_bytes = 97), "a record", 97, 120),
+        (
+            limits(|it| it.decoded_bytes = 161),
+            "a record",
+            161,
+            208,
+        ),
     ] {
         let error = decoder(&[&text, &other], limits)
             .decode(&bytes)
