@@ -113,8 +113,10 @@ struct TypeRecords {
     places: Vec<usize>,
 }
 
-/// The memory of a value, and of its place if it is an item of a list.
+/// The memory of a value.
 const VALUE_MEMORY: usize = 16;
+/// The memory of an item of a list: its value, and its place in a list that grows by doubling.
+const ITEM_MEMORY: usize = 24;
 
 const LENGTH: &str = "the length of a list";
 
@@ -181,7 +183,7 @@ impl<'a> Decoder<'a> {
             }
             input.take(needed, LENGTH)?;
             input.take(*after, FIELDS)?;
-            memory += items * VALUE_MEMORY;
+            memory += items * ITEM_MEMORY;
         }
         spend(&mut self.spent, memory, self.limits, &at)?;
         if self.types.len() > 1 {

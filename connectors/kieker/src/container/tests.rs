@@ -317,12 +317,7 @@ fn limits_hold() {
             159,
             160,
         ),
-        (
-            limits(|it| it.decoded_bytes = 161),
-            "a record",
-            161,
-            208,
-        ),
+        (limits(|it| it.decoded_bytes = 161), "a record", 161, 208),
     ] {
         let error = decoder(&[&text, &other], limits)
             .decode(&bytes)
