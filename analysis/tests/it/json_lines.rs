@@ -338,3 +338,60 @@ proptest! {
         }
     }
 }
+
+/// Parts of lines, most of which are JSON only in some places.
+const PARTS: [&str; 33] = [
+    "{",
+    "}",
+    "[",
+    "]",
+    ":",
+    ",",
+    "\"",
+    "\\",
+    " ",
+    "\t",
+    "\u{b}",
+    "\"a\"",
+    "\"é\"",
+    "\"\\u0041\"",
+    "\"\\ud800\"",
+    "\"\\u12\"",
+    "\"\\x\"",
+    "\"\\é\"",
+    "\"eight of\u{1f}\"",
+    "\"12345678\\\"\"",
+    "0",
+    "1",
+    "-",
+    "01",
+    "1.",
+    ".5",
+    "1.5",
+    "1e",
+    "1e+5",
+    "null",
+    "nul",
+    "true",
+    "falsefalse",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8_000))]
+
+    #[test]
+    fn exactly_the_lines_that_are_not_json_are_refused(
+        parts in prop::collection::vec(prop::sample::select(&PARTS[..]), 0..6),
+        is_member in any::<bool>(),
+    ) {
+        let parts = parts.concat();
+        let line = if is_member { format!("{{\"a\":{parts}}}") } else { parts };
+        let added = Inference::new("type").add(&line, None, &mut BatchBuilder::new());
+        let refused = match added {
+            Err(LineError::Syntax(error)) => Some(error.to_string()),
+            _ => None,
+        };
+        let expected = serde_json::from_str::<&RawValue>(&line).err();
+        prop_assert_eq!(refused, expected.map(|error| error.to_string()), "{}", line);
+    }
+}

@@ -161,7 +161,9 @@ impl Cutter {
             return self.too_long(long);
         }
         let (line, nuls) = trimmed(line, offset == 0);
-        self.count("nul_bytes", nuls);
+        if nuls > 0 {
+            self.count("nul_bytes", nuls);
+        }
         if line.trim_ascii().is_empty() {
             return;
         }
@@ -172,9 +174,9 @@ impl Cutter {
                 beginning: line.to_vec(),
             });
         }
-        let log = self.log.to_string_lossy();
-        let origin = self.has_origin.then_some(Origin {
-            file: &log,
+        let log = self.has_origin.then(|| self.log.to_string_lossy());
+        let origin = log.as_deref().map(|file| Origin {
+            file,
             id: &self.content_id,
             offset,
         });

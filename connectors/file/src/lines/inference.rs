@@ -20,7 +20,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::collections::hash_map::Entry;
 use std::sync::{Arc, LazyLock};
 
 use baler_common::record::{
@@ -30,7 +29,7 @@ use baler_common::record::{
 use foldhash::HashMap;
 
 use crate::lines::error::LineError;
-use crate::lines::json::{Json, JsonKind, JsonLine, Number};
+use crate::lines::json::{Json, JsonKind, JsonLine, JsonMemory, Number};
 
 /// The most sets of keys of one place in the lines of a type. Objects with further sets are kept as
 /// text.
@@ -59,6 +58,7 @@ pub struct Inference {
     types: HashMap<Box<str>, LineType>,
     room: Room,
     has_origin: bool,
+    json: JsonMemory,
     /// The shapes of the current line's objects, and its values.
     shapes: Vec<u32>,
     row: Vec<u8>,
@@ -111,6 +111,7 @@ impl Inference {
                 schemas: MAX_SCHEMAS,
             },
             has_origin: false,
+            json: JsonMemory::default(),
             shapes: Vec::new(),
             row: Vec::new(),
         }
@@ -134,43 +135,45 @@ impl Inference {
         origin: Option<&Origin<'_>>,
         batch: &mut BatchBuilder,
     ) -> Result<(), LineError> {
-        let JsonLine {
-            json,
-            has_lone_surrogate,
-        } = JsonLine::parse(line)?;
-        let JsonKind::Object(members) = &json.kind else {
-            return Err(LineError::NoObject);
-        };
+        let line = JsonLine::parse(line, std::mem::take(&mut self.json))?;
+        let added = self.add_line(&line, origin, batch);
+        self.json = line.into_memory();
+        added
+    }
+
+    fn add_line(
+        &mut self,
+        line: &JsonLine<'_>,
+        origin: Option<&Origin<'_>>,
+        batch: &mut BatchBuilder,
+    ) -> Result<(), LineError> {
+        let object = line.json().and_then(Object::of);
+        let object = object.ok_or(LineError::NoObject)?;
         let origin = origin.filter(|_| self.has_origin);
-        let name = members.iter().find(|(key, _)| **key == *self.type_field);
-        let name = match name {
-            Some((
-                _,
-                Json {
-                    kind: JsonKind::Text(name),
-                    ..
-                },
-            )) if is_name(name) => name,
+        let name = object.members().find(|it| it.key() == &*self.type_field);
+        let name = match name.map(Json::kind) {
+            Some(JsonKind::Text(name)) if is_name(name) => name,
             _ => UNNAMED,
         };
-        let name = match self.types.contains_key(name) || self.room.take_places(PLACES_A_TYPE) {
-            true => name,
-            false => UNNAMED,
-        };
-        let line_type = match self.types.entry(name.into()) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(LineType::new(name)),
+        let line_type = match self.types.get_mut(name) {
+            Some(known) => known,
+            None => {
+                let has_room = self.room.take_places(PLACES_A_TYPE);
+                let name = if has_room { name } else { UNNAMED };
+                let new = self.types.entry(name.into());
+                new.or_insert_with(|| LineType::new(name))
+            }
         };
         let (shapes, row) = (&mut self.shapes, &mut self.row);
-        let schema = match has_lone_surrogate {
+        let schema = match line.has_lone_surrogate {
             true => None,
-            false => line_type.row(members, origin, &mut self.room, (shapes, row)),
+            false => line_type.row(object, origin, &mut self.room, (shapes, row)),
         };
         let schema = schema.unwrap_or_else(|| {
             row.clear();
             let text = match origin {
-                Some(origin) => Cow::Owned(with_origin(json.text, members.is_empty(), origin)),
-                None => Cow::Borrowed(json.text),
+                Some(origin) => Cow::Owned(with_origin(object, origin)),
+                None => Cow::Borrowed(object.json.text()),
             };
             RowWriter::new(row).str(&text);
             Arc::clone(&line_type.opaque)
@@ -180,8 +183,9 @@ impl Inference {
 }
 
 /// Adds members to an object that is kept as text.
-fn with_origin(object: &str, is_empty: bool, origin: &Origin<'_>) -> String {
-    let mut text = object.strip_suffix('}').unwrap_or(object).to_owned();
+fn with_origin(object: Object<'_, '_>, origin: &Origin<'_>) -> String {
+    let text = object.json.text();
+    let mut text = text.strip_suffix('}').unwrap_or(text).to_owned();
     let [file, id, offset] = ORIGIN;
     let values = [
         serde_json::Value::from(origin.file),
@@ -189,7 +193,7 @@ fn with_origin(object: &str, is_empty: bool, origin: &Origin<'_>) -> String {
         origin.offset.into(),
     ];
     for (at, (key, value)) in [file, id, offset].into_iter().zip(values).enumerate() {
-        let comma = if is_empty && at == 0 { "" } else { "," };
+        let comma = if object.len == 0 && at == 0 { "" } else { "," };
         text.push_str(&format!("{comma}\"{key}\":{value}"));
     }
     text.push('}');
@@ -227,30 +231,27 @@ impl LineType {
     /// Writes the values of a line and returns their schema, unless there is no room for it.
     fn row(
         &mut self,
-        members: &[Member<'_>],
+        line: Object<'_, '_>,
         origin: Option<&Origin<'_>>,
         room: &mut Room,
         (shapes, row): (&mut Vec<u32>, &mut Vec<u8>),
     ) -> Option<Arc<Schema>> {
         // Such a record would look like a line that is kept as text.
-        if matches!(members, [(key, _)] if key == JSON_TEXT_FIELD) {
+        if line.len == 1 && line.members().all(|it| it.key() == JSON_TEXT_FIELD) {
             return None;
         }
-        let is_taken = |key: &str| ORIGIN.contains(&key);
         if origin.is_some()
-            && (members.len() + ORIGIN.len() > MAX_FIELDS
-                || members.iter().any(|it| is_taken(&it.0)))
+            && (line.len + ORIGIN.len() > MAX_FIELDS
+                || line.members().any(|it| ORIGIN.contains(&it.key())))
         {
             return None;
         }
-        if self.shapes.widen(members, room)? {
-            self.schemas.clear();
-        }
+        let mut is_widened = false;
         loop {
             shapes.clear();
             row.clear();
             let mut writer = RowWriter::new(row);
-            match self.shapes.write(members, shapes, &mut writer) {
+            match self.shapes.write(line, shapes, &mut writer) {
                 Ok(()) if writer.is_too_large() => return None,
                 Ok(()) => {
                     if let Some(origin) = origin {
@@ -258,7 +259,15 @@ impl LineType {
                     }
                     break;
                 }
-                Err(Widened) => self.schemas.clear(),
+                Err(Misfit::Mixed) => self.schemas.clear(),
+                Err(Misfit::New) if !is_widened => {
+                    is_widened = true;
+                    if self.shapes.widen(line, room)? {
+                        self.schemas.clear();
+                    }
+                }
+                // No place has room for it.
+                Err(Misfit::New) => return None,
             }
         }
         if let Some(schema) = self.schemas.get(&**shapes) {
@@ -274,7 +283,26 @@ impl LineType {
     }
 }
 
-type Member<'a> = (Cow<'a, str>, Json<'a>);
+/// A JSON object.
+#[derive(Debug, Clone, Copy)]
+struct Object<'n, 'a> {
+    json: Json<'n, 'a>,
+    /// The number of its members.
+    len: usize,
+}
+
+impl<'n, 'a> Object<'n, 'a> {
+    fn of(json: Json<'n, 'a>) -> Option<Self> {
+        match json.kind() {
+            JsonKind::Object(len) => Some(Self { json, len: *len }),
+            _ => None,
+        }
+    }
+
+    fn members(self) -> impl Iterator<Item = Json<'n, 'a>> {
+        self.json.items()
+    }
+}
 
 /// The different sets of keys of the objects in one place.
 #[derive(Debug, Default)]
@@ -317,35 +345,45 @@ struct Numbers {
     has_inexact: bool,
 }
 
-/// A place became wider while values were made; they must be made again.
-struct Widened;
+/// Why a value was not written.
+enum Misfit {
+    /// Its place does not have room for it yet.
+    New,
+    /// The objects of its list differ. The place is wider now, and the line must be written again.
+    Mixed,
+}
 
 impl Shapes {
-    fn position(&self, members: &[Member<'_>]) -> Option<usize> {
-        let keys = || members.iter().map(|(key, _)| &**key);
+    fn position(&self, object: Object<'_, '_>) -> Option<usize> {
         let mut shapes = self.0.iter();
-        shapes.position(|shape| shape.keys.iter().map(|key| &**key).eq(keys()))
+        shapes.position(|shape| {
+            shape.keys.len() == object.len
+                && shape
+                    .keys
+                    .iter()
+                    .zip(object.members())
+                    .all(|(key, it)| **key == *it.key())
+        })
     }
 
     /// Makes room for another object; returns whether a type changed. Returns `None` if there is no
     /// room, or if no schema can have these keys.
-    fn widen(&mut self, members: &[Member<'_>], room: &mut Room) -> Option<bool> {
-        if let Some(shape) = self.position(members) {
-            return Some(self.0.get_mut(shape)?.widen(members, room));
+    fn widen(&mut self, object: Object<'_, '_>, room: &mut Room) -> Option<bool> {
+        if let Some(shape) = self.position(object) {
+            return Some(self.0.get_mut(shape)?.widen(object, room));
         }
         let mut keys = HashSet::new();
-        let is_schema = members.len() <= MAX_FIELDS
-            && members
-                .iter()
-                .all(|(key, _)| is_name(key) && keys.insert(key));
-        if !is_schema || self.0.len() == MAX_SHAPES || !room.take_places(members.len() + 1) {
+        let mut members = object.members();
+        let is_schema = object.len <= MAX_FIELDS
+            && members.all(|it| is_name(it.key()) && keys.insert(it.key()));
+        if !is_schema || self.0.len() == MAX_SHAPES || !room.take_places(object.len + 1) {
             return None;
         }
         let mut shape = Shape {
-            keys: members.iter().map(|(key, _)| (**key).into()).collect(),
-            places: members.iter().map(|_| Place::default()).collect(),
+            keys: object.members().map(|it| it.key().into()).collect(),
+            places: object.members().map(|_| Place::default()).collect(),
         };
-        shape.widen(members, room);
+        shape.widen(object, room);
         self.0.push(shape);
         // A new shape makes a new schema; known schemas stay as they are.
         Some(false)
@@ -354,15 +392,15 @@ impl Shapes {
     /// Writes the values of an object; records its shape and the shapes inside.
     fn write(
         &mut self,
-        members: &[Member<'_>],
+        object: Object<'_, '_>,
         shapes: &mut Vec<u32>,
         row: &mut RowWriter<'_>,
-    ) -> Result<(), Widened> {
-        let position = self.position(members).ok_or(Widened)?;
-        shapes.push(u32::try_from(position).map_err(|_| Widened)?);
-        let shape = self.0.get_mut(position).ok_or(Widened)?;
-        let mut places = shape.places.iter_mut().zip(members);
-        places.try_for_each(|(place, (_, json))| place.write(json, shapes, row))
+    ) -> Result<(), Misfit> {
+        let position = self.position(object).ok_or(Misfit::New)?;
+        shapes.push(u32::try_from(position).map_err(|_| Misfit::New)?);
+        let shape = self.0.get_mut(position).ok_or(Misfit::New)?;
+        let mut places = shape.places.iter_mut().zip(object.members());
+        places.try_for_each(|(place, json)| place.write(json, shapes, row))
     }
 
     /// Records the shapes of an absent object. It gets the shape of the first one, so that the type
@@ -386,17 +424,17 @@ impl Shapes {
 }
 
 impl Shape {
-    fn widen(&mut self, members: &[Member<'_>], room: &mut Room) -> bool {
-        let places = self.places.iter_mut().zip(members);
-        let widened = places.map(|(place, (_, json))| place.widen(json, room));
+    fn widen(&mut self, object: Object<'_, '_>, room: &mut Room) -> bool {
+        let places = self.places.iter_mut().zip(object.members());
+        let widened = places.map(|(place, json)| place.widen(json, room));
         widened.fold(false, |any, widened| any | widened)
     }
 }
 
 impl Place {
     /// Makes room for another value; returns whether the type changed.
-    fn widen(&mut self, json: &Json<'_>, room: &mut Room) -> bool {
-        match (&mut self.kind, &json.kind) {
+    fn widen(&mut self, json: Json<'_, '_>, room: &mut Room) -> bool {
+        match (&mut self.kind, json.kind()) {
             (_, JsonKind::Null) => return !std::mem::replace(&mut self.is_nullable, true),
             (Kind::Bool, JsonKind::Bool(_))
             | (Kind::Text, JsonKind::Text(_))
@@ -405,25 +443,25 @@ impl Place {
             }
             (Kind::Number(numbers), JsonKind::Number(number)) => {
                 let before = numbers.field_type();
-                numbers.add(*number);
+                *numbers = numbers.with(*number);
                 let after = numbers.field_type();
                 if after.is_some() {
                     return before != after;
                 }
                 self.kind = Kind::Opaque;
             }
-            (Kind::List(item), JsonKind::Array(items)) => {
-                let widened = items.iter().map(|json| item.widen(json, room));
+            (Kind::List(item), JsonKind::Array(_)) => {
+                let widened = json.items().map(|json| item.widen(json, room));
                 return widened.fold(false, |any, widened| any | widened);
             }
-            (Kind::Object(known), JsonKind::Object(members)) => {
-                if let Some(widened) = known.widen(members, room) {
+            (Kind::Object(known), JsonKind::Object(_)) => {
+                if let Some(widened) = Object::of(json).and_then(|it| known.widen(it, room)) {
                     return widened;
                 }
                 self.kind = Kind::Opaque;
             }
-            (Kind::Unknown, _) => {
-                self.kind = match &json.kind {
+            (Kind::Unknown, kind) => {
+                self.kind = match kind {
                     JsonKind::Bool(_) => Kind::Bool,
                     JsonKind::Text(_) => Kind::Text,
                     JsonKind::Number(_) => Kind::Number(Numbers::default()),
@@ -441,33 +479,37 @@ impl Place {
     /// Writes the value, or null; records the shapes of the objects inside.
     fn write(
         &mut self,
-        json: &Json<'_>,
+        json: Json<'_, '_>,
         shapes: &mut Vec<u32>,
         row: &mut RowWriter<'_>,
-    ) -> Result<(), Widened> {
-        if matches!(json.kind, JsonKind::Null) {
-            self.note_absent(shapes);
-            row.none();
-            return Ok(());
+    ) -> Result<(), Misfit> {
+        match (self.is_nullable, json.kind()) {
+            (true, JsonKind::Null) => {
+                self.note_absent(shapes);
+                row.none();
+                return Ok(());
+            }
+            (true, _) => row.some(),
+            (false, _) => {}
         }
-        if self.is_nullable {
-            row.some();
-        }
-        match (&mut self.kind, &json.kind) {
+        match (&mut self.kind, json.kind()) {
+            (_, JsonKind::Null) => return Err(Misfit::New),
             (Kind::Bool, JsonKind::Bool(value)) => row.bool(*value),
             (Kind::Text, JsonKind::Text(text)) => row.str(text),
-            (Kind::Number(numbers), JsonKind::Number(number)) if *number != Number::Inexact => {
+            (Kind::Number(numbers), JsonKind::Number(number))
+                if numbers.with(*number) == *numbers =>
+            {
                 numbers.write(*number, row);
             }
-            (Kind::List(item), JsonKind::Array(items)) => return list(item, items, shapes, row),
-            (Kind::Object(known), JsonKind::Object(members)) => {
-                return known.write(members, shapes, row);
+            (Kind::List(item), JsonKind::Array(len)) => {
+                row.list(*len);
+                return list(item, json, shapes, row);
             }
-            (Kind::Opaque, _) => row.str(json.text),
-            _ => {
-                self.kind = Kind::Opaque;
-                return Err(Widened);
+            (Kind::Object(known), JsonKind::Object(len)) => {
+                return known.write(Object { json, len: *len }, shapes, row);
             }
+            (Kind::Opaque, _) => row.str(json.text()),
+            _ => return Err(Misfit::New),
         }
         Ok(())
     }
@@ -502,15 +544,14 @@ impl Place {
 /// is kept as text from now on.
 fn list(
     item: &mut Place,
-    items: &[Json<'_>],
+    array: Json<'_, '_>,
     shapes: &mut Vec<u32>,
     row: &mut RowWriter<'_>,
-) -> Result<(), Widened> {
+) -> Result<(), Misfit> {
     let before = shapes.len();
     let mut first = None;
-    row.list(items.len());
-    for json in items {
-        if matches!(json.kind, JsonKind::Null) {
+    for json in array.items() {
+        if item.is_nullable && matches!(json.kind(), JsonKind::Null) {
             row.none();
             continue;
         }
@@ -521,7 +562,7 @@ fn list(
             Some(end) if shapes.get(before..end) == shapes.get(here..) => shapes.truncate(here),
             Some(_) => {
                 item.kind = Kind::Opaque;
-                return Err(Widened);
+                return Err(Misfit::Mixed);
             }
         }
     }
@@ -532,7 +573,8 @@ fn list(
 }
 
 impl Numbers {
-    fn add(&mut self, number: Number) {
+    /// Returns the numbers together with another one.
+    fn with(mut self, number: Number) -> Self {
         match number {
             Number::Signed(value) => {
                 self.has_negative |= value < 0;
@@ -545,6 +587,7 @@ impl Numbers {
             Number::Float(_) => self.has_float = true,
             Number::Inexact => self.has_inexact = true,
         }
+        self
     }
 
     /// Returns the type that holds all of them, if there is one.

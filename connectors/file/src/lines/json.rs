@@ -1,40 +1,55 @@
-//! A line of JSON as a tree that keeps the text of each value.
+//! A line of JSON as a list of its values, which keep their text.
 
 use std::borrow::Cow;
 
-use memchr::memchr2;
 use serde_json::value::RawValue;
 
 /// Arrays and objects with deeper nesting are kept as text. With an optional at each level, a
 /// schema then stays within its own limit.
 const MAX_NESTING: usize = 6;
 
+/// The memory for more values is not kept for the next line.
+const KEPT_NODES: usize = 4_096;
+
 /// A line.
 #[derive(Debug)]
 pub(super) struct JsonLine<'a> {
-    pub(super) json: Json<'a>,
+    /// Each value comes before the values inside it.
+    nodes: Vec<Node<'a>>,
     /// Whether a text has half of a surrogate pair. JSON allows it, but text in UTF-8 cannot have
     /// it.
     pub(super) has_lone_surrogate: bool,
 }
 
-/// A JSON value.
-#[derive(Debug)]
-pub(super) struct Json<'a> {
-    /// The value as it was written.
-    pub(super) text: &'a str,
-    pub(super) kind: JsonKind<'a>,
+/// A value of a line.
+#[derive(Debug, Default)]
+struct Node<'a> {
+    /// The key, if it is a member of an object.
+    key: Cow<'a, str>,
+    text: &'a str,
+    kind: JsonKind<'a>,
+    /// The number of nodes inside it.
+    inside: usize,
 }
 
-#[derive(Debug)]
+/// A JSON value.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Json<'n, 'a> {
+    node: &'n Node<'a>,
+    inside: &'n [Node<'a>],
+}
+
+#[derive(Debug, Default)]
 pub(super) enum JsonKind<'a> {
+    #[default]
     Null,
     Bool(bool),
     Number(Number),
     Text(Cow<'a, str>),
-    Array(Vec<Json<'a>>),
-    /// In the order of the line.
-    Object(Vec<(Cow<'a, str>, Json<'a>)>),
+    /// With the number of its items.
+    Array(usize),
+    /// With the number of its members.
+    Object(usize),
     /// It is nested too deep to be parsed.
     Opaque,
 }
@@ -50,136 +65,266 @@ pub(super) enum Number {
     Inexact,
 }
 
+/// The memory of a line, for the next one.
+#[derive(Debug, Default)]
+pub(super) struct JsonMemory(Vec<Node<'static>>);
+
 impl<'a> JsonLine<'a> {
     /// Parses a line.
-    pub(super) fn parse(line: &'a str) -> Result<Self, serde_json::Error> {
-        let valid: &RawValue = serde_json::from_str(line)?;
-        let mut rest = Rest {
-            text: valid.get(),
+    pub(super) fn parse(line: &'a str, memory: JsonMemory) -> Result<Self, serde_json::Error> {
+        let mut parser = Parser {
+            text: line,
+            at: 0,
+            nodes: memory.0,
             has_lone_surrogate: false,
         };
-        Ok(Self {
-            json: rest.value(0)?,
-            has_lone_surrogate: rest.has_lone_surrogate,
+        match parser.line() {
+            Some(()) => Ok(Self {
+                nodes: parser.nodes,
+                has_lone_surrogate: parser.has_lone_surrogate,
+            }),
+            // This parser finds that a line is wrong; the other one says where.
+            None => match serde_json::from_str::<&RawValue>(line) {
+                Err(error) => Err(error),
+                Ok(_) => Err(serde::de::Error::custom(
+                    "it is, but its parser does not take it",
+                )),
+            },
+        }
+    }
+
+    /// Returns the value that the line is.
+    pub(super) fn json(&self) -> Option<Json<'_, 'a>> {
+        let (node, inside) = self.nodes.split_first()?;
+        Some(Json { node, inside })
+    }
+
+    /// Returns the memory, empty.
+    pub(super) fn into_memory(mut self) -> JsonMemory {
+        if self.nodes.capacity() > KEPT_NODES {
+            return JsonMemory::default();
+        }
+        self.nodes.clear();
+        // An empty list is collected in its own memory.
+        JsonMemory(self.nodes.into_iter().map(|_| Node::default()).collect())
+    }
+}
+
+impl<'n, 'a> Json<'n, 'a> {
+    /// Returns the value as it was written.
+    pub(super) fn text(self) -> &'a str {
+        self.node.text
+    }
+
+    pub(super) fn kind(self) -> &'n JsonKind<'a> {
+        &self.node.kind
+    }
+
+    /// Returns the key, if it is a member of an object.
+    pub(super) fn key(self) -> &'n str {
+        &self.node.key
+    }
+
+    /// Returns the items of an array, or the members of an object in the order of the line.
+    pub(super) fn items(self) -> impl Iterator<Item = Self> + Clone {
+        let mut rest = self.inside;
+        std::iter::from_fn(move || {
+            let (node, behind) = rest.split_first()?;
+            let (inside, behind) = behind.split_at_checked(node.inside)?;
+            rest = behind;
+            Some(Self { node, inside })
         })
     }
 }
 
-/// The rest of a valid JSON text that was not parsed yet.
-struct Rest<'a> {
+/// Parses a text from its beginning to its end. Its functions return `None` if it is not JSON.
+struct Parser<'a> {
     text: &'a str,
+    at: usize,
+    nodes: Vec<Node<'a>>,
     has_lone_surrogate: bool,
 }
 
-impl<'a> Rest<'a> {
-    /// Takes the value at the beginning; `depth` counts the arrays and objects around it.
-    fn value(&mut self, depth: usize) -> Result<Json<'a>, serde_json::Error> {
-        let before = self.text;
-        let kind = match self.first() {
-            Some(b'"') => JsonKind::Text(self.string()),
-            Some(b'n') => self.skip(4, JsonKind::Null),
-            Some(b't') => self.skip(4, JsonKind::Bool(true)),
-            Some(b'f') => self.skip(5, JsonKind::Bool(false)),
-            Some(b'[' | b'{') if depth == MAX_NESTING => {
-                let mut values = serde_json::Deserializer::from_str(before).into_iter();
-                let raw: Option<&RawValue> = values.next().transpose()?;
-                self.skip(raw.map_or(0, |raw| raw.get().len()), JsonKind::Opaque)
+impl<'a> Parser<'a> {
+    fn line(&mut self) -> Option<()> {
+        self.skip_space();
+        self.value(Cow::default(), 0)?;
+        self.skip_space();
+        self.rest().is_empty().then_some(())
+    }
+
+    /// Takes a value; `depth` counts the arrays and objects around it.
+    fn value(&mut self, key: Cow<'a, str>, depth: usize) -> Option<()> {
+        let (start, position) = (self.at, self.nodes.len());
+        let kind = match self.rest().first()? {
+            b'"' => JsonKind::Text(self.string()?),
+            b'n' => self.word("null", JsonKind::Null)?,
+            b't' => self.word("true", JsonKind::Bool(true))?,
+            b'f' => self.word("false", JsonKind::Bool(false))?,
+            b'[' | b'{' if depth == MAX_NESTING => {
+                let rest = self.text.get(start..)?;
+                let mut values = serde_json::Deserializer::from_str(rest).into_iter();
+                let raw: &RawValue = values.next()?.ok()?;
+                self.at += raw.get().len();
+                JsonKind::Opaque
             }
-            Some(b'[') => {
-                let mut items = Vec::new();
-                while self.has_next() {
-                    items.push(self.value(depth + 1)?);
-                }
-                JsonKind::Array(items)
-            }
-            Some(b'{') => {
-                let mut members = Vec::new();
-                while self.has_next() {
-                    let key = self.string();
-                    self.text = self.text.trim_start_matches([':', ' ', '\t', '\n', '\r']);
-                    members.push((key, self.value(depth + 1)?));
-                }
-                JsonKind::Object(members)
-            }
-            _ => {
-                let is_part = |byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'E' | b'e');
-                let end = before.bytes().position(|byte| !is_part(byte));
-                let number = self.take(end.unwrap_or(before.len()));
-                JsonKind::Number(Number::of(number))
-            }
+            b'[' => JsonKind::Array(self.items(b']', |it| it.value(Cow::default(), depth + 1))?),
+            b'{' => JsonKind::Object(self.items(b'}', |it| {
+                let key = it.string()?;
+                it.skip_space();
+                it.take(b':').then_some(())?;
+                it.skip_space();
+                it.value(key, depth + 1)
+            })?),
+            _ => JsonKind::Number(self.number()?),
         };
-        let length = before.len() - self.text.len();
-        let (text, _) = before.split_at(length);
-        Ok(Json { text, kind })
+        let node = Node {
+            key,
+            text: self.text.get(start..self.at)?,
+            kind,
+            inside: self.nodes.iter().skip(position + 1).len(),
+        };
+        match self.nodes.get_mut(position) {
+            Some(place) => *place = node,
+            None => self.nodes.push(node),
+        }
+        Some(())
+    }
+
+    /// Takes the values between brackets behind a place for all of them; returns their number.
+    fn items(&mut self, end: u8, mut item: impl FnMut(&mut Self) -> Option<()>) -> Option<usize> {
+        self.nodes.push(Node::default());
+        self.at += 1;
+        self.skip_space();
+        let mut items = 0;
+        while !self.take(end) {
+            if items > 0 {
+                self.take(b',').then_some(())?;
+                self.skip_space();
+            }
+            item(self)?;
+            items += 1;
+            self.skip_space();
+        }
+        Some(items)
     }
 
     /// Takes text in quotes. Text without escapes is borrowed.
-    fn string(&mut self) -> Cow<'a, str> {
-        let (mut end, mut has_escapes) = (1, false);
-        let bytes = self.text.as_bytes();
-        while let Some(next) = bytes.get(end..).and_then(|it| memchr2(b'"', b'\\', it)) {
-            end += next + 1;
-            if bytes.get(end - 1) == Some(&b'"') {
-                break;
+    fn string(&mut self) -> Option<Cow<'a, str>> {
+        let start = self.at;
+        self.take(b'"').then_some(())?;
+        let mut has_escapes = false;
+        loop {
+            self.at += plain_bytes(self.rest());
+            match self.rest().first()? {
+                b'"' => break,
+                b'\\' => {
+                    has_escapes = true;
+                    self.at += 2;
+                }
+                _ => return None,
             }
-            has_escapes = true;
-            end += 1;
         }
-        let quoted = self.take(end);
-        let (_, inner) = quoted.split_at(1);
-        let (inner, _) = inner.split_at(end - 2);
-        let inner = Cow::Borrowed(inner);
+        let inner = Cow::Borrowed(self.text.get(start + 1..self.at)?);
+        self.at += 1;
         if !has_escapes {
-            return inner;
+            return Some(inner);
         }
-        // The text is valid JSON, so nothing else can be wrong with it.
-        let unescaped = serde_json::from_str(quoted).map(Cow::Owned);
-        unescaped.unwrap_or_else(|_| {
-            self.has_lone_surrogate = true;
-            inner
-        })
-    }
-
-    /// Advances to the next item of an array or an object; returns whether there is one.
-    fn has_next(&mut self) -> bool {
-        let is_closing = |rest: &Self| matches!(rest.first(), Some(b']' | b'}'));
-        self.text = self.text.trim_ascii_start();
-        if !is_closing(self) {
-            // The opening bracket or a comma.
-            self.take(1);
-            self.text = self.text.trim_ascii_start();
+        let quoted = self.text.get(start..self.at)?;
+        match serde_json::from_str(quoted) {
+            Ok(unescaped) => Some(Cow::Owned(unescaped)),
+            Err(_) => {
+                // If it is JSON nevertheless, nothing else can be wrong with it.
+                serde_json::from_str::<&RawValue>(quoted).ok()?;
+                self.has_lone_surrogate = true;
+                Some(inner)
+            }
         }
-        let has_next = !is_closing(self);
-        self.take(usize::from(!has_next));
-        has_next
     }
 
-    fn first(&self) -> Option<u8> {
-        self.text.bytes().next()
+    fn number(&mut self) -> Option<Number> {
+        let start = self.at;
+        self.take(b'-');
+        let has_leading_zero = self.rest().first() == Some(&b'0');
+        let digits = self.digits();
+        if digits == 0 || has_leading_zero && digits > 1 {
+            return None;
+        }
+        let mut is_whole = true;
+        if self.take(b'.') {
+            is_whole = false;
+            (self.digits() > 0).then_some(())?;
+        }
+        if self.take(b'e') || self.take(b'E') {
+            is_whole = false;
+            let _is_signed = self.take(b'-') || self.take(b'+');
+            (self.digits() > 0).then_some(())?;
+        }
+        Some(Number::of(self.text.get(start..self.at)?, is_whole))
     }
 
-    fn skip(&mut self, bytes: usize, kind: JsonKind<'a>) -> JsonKind<'a> {
-        self.take(bytes);
-        kind
+    /// Takes all digits that come next; returns their number.
+    fn digits(&mut self) -> usize {
+        let rest = self.rest();
+        let end = rest.iter().position(|byte| !byte.is_ascii_digit());
+        let digits = end.unwrap_or(rest.len());
+        self.at += digits;
+        digits
     }
 
-    fn take(&mut self, bytes: usize) -> &'a str {
-        let (taken, rest) = self.text.split_at(bytes);
-        self.text = rest;
-        taken
+    fn word(&mut self, word: &str, kind: JsonKind<'a>) -> Option<JsonKind<'a>> {
+        let is_next = self.rest().starts_with(word.as_bytes());
+        self.at += word.len();
+        is_next.then_some(kind)
+    }
+
+    fn skip_space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.rest().first() {
+            self.at += 1;
+        }
+    }
+
+    /// Takes this byte if it comes next; returns whether it does.
+    fn take(&mut self, byte: u8) -> bool {
+        let is_next = self.rest().first() == Some(&byte);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        self.text.as_bytes().get(self.at..).unwrap_or_default()
     }
 }
 
+/// Returns the number of bytes before the first quote, backslash or control character. It looks at
+/// eight bytes at a time, since text is most of a line.
+fn plain_bytes(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    let mut plain = 0;
+    while let Some(word) = bytes.get(plain..).and_then(<[u8]>::first_chunk) {
+        let word = u64::from_le_bytes(*word);
+        // The lowest byte whose highest bit remains is the first one below `limit`.
+        let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word;
+        let equal = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+        let stops = (below(word, 0x20) | equal(b'"') | equal(b'\\')) & (ONES << 7);
+        if stops != 0 {
+            return plain + (stops.trailing_zeros() / 8) as usize;
+        }
+        plain += 8;
+    }
+    let is_stop = |byte: &u8| matches!(byte, b'"' | b'\\' | ..0x20);
+    let rest = bytes.get(plain..).unwrap_or_default();
+    plain + rest.iter().position(is_stop).unwrap_or(rest.len())
+}
+
 impl Number {
-    fn of(text: &str) -> Self {
+    fn of(text: &str, is_whole: bool) -> Self {
         // A whole number has no negative zero.
-        if text != "-0" {
-            if let Ok(number) = text.parse() {
-                return Self::Signed(number);
-            }
-            if !text.contains(['.', 'e', 'E']) {
-                return text.parse().map_or(Self::Inexact, Self::Unsigned);
-            }
+        if is_whole && text != "-0" {
+            return match text.parse() {
+                Ok(number) => Self::Signed(number),
+                Err(_) => text.parse().map_or(Self::Inexact, Self::Unsigned),
+            };
         }
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() && is_exact(text, number) => Self::Float(number),
