@@ -80,6 +80,17 @@ impl<W: Write> Slices<W> {
 }
 
 impl<W: Write> Write for Slices<W> {
+    /// A line is written in pieces of a few bytes. Nearly all of them have room.
+    #[inline]
+    fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while bytes.len() > SLICE_BYTES - self.buffer.len() {
+            let taken = self.write(bytes)?;
+            (_, bytes) = bytes.split_at(taken);
+        }
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.buffer.len() >= SLICE_BYTES {
             self.pour()?;
