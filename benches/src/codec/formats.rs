@@ -20,6 +20,12 @@ pub(super) trait Format {
     /// records.
     fn decode(&mut self, chunk: &[u8]) -> Result<usize, Failure>;
 
+    /// Decodes a chunk to rows with borrowed strings, and returns their number; `None` if
+    /// [`decode`](Self::decode) yields rows already.
+    fn rows(&mut self, _chunk: &[u8]) -> Result<Option<usize>, Failure> {
+        Ok(None)
+    }
+
     /// Whether a chunk has the records of this piece, in their order.
     fn has(&mut self, chunk: &[u8], piece: &Piece<'_>) -> Result<bool, Failure>;
 }

@@ -29,6 +29,8 @@ const MEASURED_CHUNKS: usize = 2_048;
 pub(super) struct Sample {
     pub(super) encode_ns: f64,
     pub(super) decode_ns: f64,
+    /// From a chunk to rows, for formats that decode to columns.
+    pub(super) rows_ns: Option<f64>,
 }
 
 /// A format with its compression, and memory that is reused for the next chunk, as on both ends.
@@ -124,9 +126,21 @@ impl Work {
                 false => Err(Failure::new("decoding again yields other records")),
             }
         })?;
+        let mut are_rows_made = true;
+        let rows_ns = ns(records, at_least, &mut || {
+            for sent in &sent {
+                let chunk = self.packing.unpack(sent, &mut self.packed)?;
+                are_rows_made &= self.format.rows(chunk)?.is_some();
+                if !are_rows_made {
+                    break;
+                }
+            }
+            Ok(())
+        })?;
         Ok(Sample {
             encode_ns,
             decode_ns,
+            rows_ns: are_rows_made.then_some(rows_ns),
         })
     }
 }

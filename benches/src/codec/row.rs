@@ -32,6 +32,9 @@ pub struct Row {
     pub decode_ns: Option<f64>,
     /// ... the fastest and the slowest repetition.
     pub decode_range_ns: Option<[f64; 2]>,
+    /// From a chunk to rows with borrowed strings, if the format's decoder returns columns: the
+    /// median.
+    pub rows_ns: Option<f64>,
     /// Whether the decoded records equal the encoded ones.
     pub verified: bool,
     /// The reason why there are no more figures, if something failed.
@@ -60,6 +63,8 @@ impl Row {
             encode_range_ns: range(&encode),
             decode_ns: decode.quantile(0.5),
             decode_range_ns: range(&decode),
+            rows_ns: Distribution::of(runs.samples.iter().filter_map(|it| it.rows_ns))
+                .quantile(0.5),
             verified: runs.failure.is_none() && bytes.is_some() && !runs.samples.is_empty(),
             failure: runs.failure.as_ref().map(ToString::to_string),
         }
@@ -88,6 +93,7 @@ const COLUMNS: &[Column<Row>] = &[
     Column::number("max", |row| {
         short_or_dash(row.decode_range_ns.map(|[_, max]| max))
     }),
+    Column::number("rows ns", |row| row.rows_ns.map_or_else(String::new, short)),
     Column::text("ok", |row| yes_or_no(row.verified)),
 ];
 

@@ -5,10 +5,10 @@ use std::hint::black_box;
 use baler_common::container::{
     ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, NativeSerializer,
 };
-use baler_common::record::RecordBatch;
+use baler_common::record::{Column, RecordBatch};
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 use baler_connector_kieker::container::{self, KiekerSerializer};
-use baler_connector_kieker::types::{OperationExecutionRecord, WELL_KNOWN_TYPES};
+use baler_connector_kieker::types::WELL_KNOWN_TYPES;
 use baler_rig::workload::PlainCall;
 
 use super::super::piece::Piece;
@@ -72,10 +72,61 @@ impl Format for Baler {
         Ok(black_box(self.read(chunk)?).len())
     }
 
-    fn has(&mut self, chunk: &[u8], piece: &Piece<'_>) -> Result<bool, Failure> {
-        let records: Result<Vec<OperationExecutionRecord>, _> = self.read(chunk)?.read().collect();
-        let records = records.map_err(cannot_decode())?;
-        let calls = records.iter().map(PlainCall::from);
-        Ok(calls.eq(piece.calls.iter().copied()))
+    fn rows(&mut self, chunk: &[u8]) -> Result<Option<usize>, Failure> {
+        let mut rows = 0;
+        each_row(self.read(chunk)?, |row| {
+            black_box(row);
+            rows += 1;
+        })?;
+        Ok(Some(rows))
     }
+
+    fn has(&mut self, chunk: &[u8], piece: &Piece<'_>) -> Result<bool, Failure> {
+        let (mut calls, mut are_equal) = (piece.calls.iter(), true);
+        each_row(self.read(chunk)?, |row| {
+            are_equal &= calls.next() == Some(&row);
+        })?;
+        Ok(are_equal && calls.next().is_none())
+    }
+}
+
+/// Makes rows of the columns of Kieker's fields, which are found once.
+fn each_row<'a>(batch: &'a RecordBatch, mut see: impl FnMut(PlainCall<'a>)) -> Result<(), Failure> {
+    let other = || Failure::new("the records are of another type");
+    let [table] = batch.tables() else {
+        return Err(other());
+    };
+    let numbers = |name| table.column(name).and_then(Column::signed);
+    let numbers = |name| numbers(name).ok_or_else(other);
+    let ids = |name| table.column(name).and_then(Column::string_ids);
+    let ids = |name| ids(name).ok_or_else(other);
+    let strings: Vec<&str> = batch.strings().iter().collect();
+    let text = |id: u32| strings[id as usize];
+    let texts = ids("operationSignature")?
+        .iter()
+        .zip(ids("sessionId")?)
+        .zip(ids("hostname")?);
+    let times = numbers("traceId")?
+        .iter()
+        .zip(numbers("tin")?)
+        .zip(numbers("tout")?);
+    let places = numbers("eoi")?.iter().zip(numbers("ess")?);
+    for ((((operation, session), host), ((trace_id, tin), tout)), (eoi, ess)) in
+        texts.zip(times).zip(places)
+    {
+        let (Ok(eoi), Ok(ess)) = (i32::try_from(*eoi), i32::try_from(*ess)) else {
+            return Err(other());
+        };
+        see(PlainCall {
+            operation_signature: text(*operation),
+            session_id: text(*session),
+            trace_id: *trace_id,
+            tin: *tin,
+            tout: *tout,
+            hostname: text(*host),
+            eoi,
+            ess,
+        });
+    }
+    Ok(())
 }

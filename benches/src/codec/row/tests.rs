@@ -8,6 +8,7 @@ fn row(times: &[f64], failure: Option<Failure>) -> Row {
     let samples = times.iter().map(|ns| Sample {
         encode_ns: *ns,
         decode_ns: 2.0 * ns,
+        rows_ns: Some(3.0 * ns),
     });
     let runs = Runs {
         samples: samples.collect(),
@@ -22,6 +23,7 @@ fn figures_are_those_of_the_median_repetition() {
     let row = row(&[30.0, 10.0, 20.0], None);
     assert_eq!((row.encode_ns, row.decode_ns), (Some(20.0), Some(40.0)));
     assert_eq!(row.decode_range_ns, Some([20.0, 60.0]));
+    assert_eq!(row.rows_ns, Some(60.0));
     assert_eq!(row.bytes_per_record, Some(20.0));
     assert!(row.verified);
 }
