@@ -48,6 +48,7 @@ fn every_variant_has_its_figures_on_one_thread_and_on_two() {
             "aggregated",
             "aggregated-histogram",
             "events",
+            "emit-flat",
         ]
         .contains(&name)
         {
@@ -68,6 +69,7 @@ fn every_variant_has_its_figures_on_one_thread_and_on_two() {
         "aggregated",
         "aggregated-histogram",
         "events",
+        "emit-flat",
         "fastrace",
         "tracing-registry",
         "opentelemetry",

@@ -3,8 +3,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use baler_common::record::Record;
 use baler_connector_null::{NullConfig, NullWriter};
-use baler_monitoring::{Controller, ControllerBuilder, Overflow, probe};
+use baler_monitoring::{Controller, ControllerBuilder, Overflow, emit, probe};
 
 use super::controlled::{Makes, start};
 use super::variant::{Alone, Variant};
@@ -73,6 +74,12 @@ pub fn variants() -> Vec<Variant> {
             "as operation, for one call in 100; the others are not meant to have a record",
             |_| start(null(), sampled, Makes::Some),
         ),
+        Variant::new(
+            "emit-flat",
+            "a record of seven numbers and a flag through `emit`, without a clock read: one of the \
+             numbers is its timestamp",
+            |_| start(null(), emit_flat, Makes::One),
+        ),
     ]
 }
 
@@ -124,6 +131,36 @@ monitored! { #[probe(record = aggregated)] fn aggregated {} }
 monitored! { #[probe(record = aggregated, histogram)] fn histogram {} }
 monitored! { #[probe(record = events)] fn events {} }
 monitored! { #[probe(sample = 1/100)] fn sampled {} }
+
+monitored! {
+    fn emit_flat {} after {
+        emit(black_box(&FLAT));
+    }
+}
+
+#[derive(Record)]
+struct Flat {
+    #[record(timestamp)]
+    time: i64,
+    id: u64,
+    parent: u64,
+    thread: u32,
+    size: u32,
+    price: f64,
+    change: i32,
+    is_last: bool,
+}
+
+static FLAT: Flat = Flat {
+    time: 1_700_000_000_000_000_000,
+    id: 1 << 40,
+    parent: 1 << 20,
+    thread: 7,
+    size: 1_500,
+    price: 12.5,
+    change: -3,
+    is_last: true,
+};
 
 /// Returns a controller that loses nothing and whose writer discards.
 fn null() -> ControllerBuilder {
