@@ -15,16 +15,14 @@ import json
 import os
 import pathlib
 import random
-import resource
 import shutil
-import signal
 import statistics
-import subprocess
 import tempfile
 import threading
 import time
 
 import pyarrow
+from measure import address, use
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 # The requests differ, but the same ones come again: making them takes longer than sending them.
@@ -92,20 +90,14 @@ def send(port, bodies, requests):
     return refused
 
 
-def cpu(command, port_of, bodies, requests, env=None):
+def cpu(command, port_of, bodies, requests):
     """Runs a program while requests are sent to it. Returns its CPU seconds and its output."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL, env=env)
+    def feed(process):
         refused = send(port_of(process), bodies, requests)
-        process.send_signal(signal.SIGTERM)
-        process.wait(120)
-        output.seek(0)
-        text = output.read()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert not refused, f"{len(refused)} requests were not accepted: {refused[0]}"
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return seconds, text
+        assert not refused, f"{len(refused)} requests were not accepted: {refused[0]}"
+
+    used = use(command, feed, terminate=True)
+    return used.cpu, used.output
 
 
 def relay(program, target, bodies, requests, spans):
@@ -114,10 +106,7 @@ def relay(program, target, bodies, requests, spans):
     file = pathlib.Path(folder, "port")
 
     def port_of(process):
-        while not (file.exists() and file.read_text().strip()):
-            assert process.poll() is None, "the relay has ended"
-            time.sleep(0.01)
-        return int(file.read_text().rsplit(":", 1)[1])
+        return int(address(file, process).rsplit(":", 1)[1])
 
     command = [program, "relay", "--from", "otlp+http://127.0.0.1:0", "--to", target,
                "--port-file", str(file), "--format", "json"]

@@ -3,12 +3,12 @@
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{baler, command, in_browser, json, json_lines, output, wait_for};
+use crate::support::{baler, command, in_browser, json, json_lines, output, wait_for, workspace};
 
 /// Short enough to test only the program; longer on a machine that does other things, too.
 const SHORT: [&str; 5] = [
@@ -450,4 +450,30 @@ fn the_report_is_readable_in_a_browser() {
         assert_eq!(seen["outside"], serde_json::json!([]));
         assert!(seen["width"].as_f64().unwrap() <= width.into(), "{seen}");
     }
+}
+
+#[test]
+fn a_quick_study_of_peers_over_rabbitmq_has_its_figures_and_names_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = Command::new(workspace("scripts/study"))
+        .args(["--quick", "--binary", env!("CARGO_BIN_EXE_baler"), "--out"])
+        .arg(folder.path())
+        .arg("peers")
+        .env_remove("KAFKA_BOOTSTRAP")
+        .env_remove("KIEKER_JAR")
+        .output()
+        .unwrap();
+    assert!(study.status.success(), "{study:?}");
+    let table = String::from_utf8(study.stdout).unwrap();
+    assert!(table.lines().all(|line| line.len() <= 100), "{table}");
+    assert!(table.contains("Kieker is not there"), "{table}");
+    let kept = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    assert_eq!(kept("peers.txt"), table);
+    let result: Value = serde_json::from_str(&kept("peers.json")).unwrap();
+    assert_eq!(result["kafka"], "mock");
+    let rows = result["rows"].as_array().unwrap();
+    // Without a broker nothing is read back, and the binaries of benches/ may not be there.
+    let measured = rows.iter().filter(|row| row["baler"]["median"].is_number());
+    assert!(measured.count() >= 14, "{table}");
+    assert!(rows.iter().all(|row| row["met"].is_null()), "{table}");
 }
