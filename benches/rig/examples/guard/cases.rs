@@ -7,17 +7,27 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
+use baler::container::{
+    ChunkHeader, ChunkSerializer, Compression, KiekerSerializer, NativeSerializer,
+};
+use baler::monitoring::Overflow;
+use baler::record::kieker::OperationExecutionRecord;
 use baler::record::{BatchBuilder, RecordBatch};
 use baler::transport::uri::Uri;
-use baler::transport::{ChunkIdentity, ChunkReader as _, Epoch, ProducerId, Received, Verdict};
+use baler::transport::{
+    Chunk, ChunkIdentity, ChunkMeta, ChunkReader, ContainerKind, Epoch, Notify, Outbox,
+    OutboxSettings, ProducerId, Received, Verdict,
+};
 use baler::{Controller, Record};
+use baler_analysis::Parcel;
+use baler_analysis::traces::{TraceAnalysis, TraceSettings};
 use baler_connector_file::lines::{LinesConfig, LinesReader};
 use baler_connector_kieker::adaptive::Bridge;
 use baler_connector_kieker::container;
 use baler_connector_kieker::pattern::{Dialect, PatternList};
 use baler_connector_kieker::types::WELL_KNOWN_TYPES;
-use baler_connector_kieker::{KiekerTcpConfig, KiekerTcpReader};
+use baler_connector_kieker::{KiekerLogConfig, KiekerLogReader, KiekerTcpConfig, KiekerTcpReader};
+use baler_connector_null::{NullConfig, NullWriter};
 use baler_rig::Failure;
 use baler_rig::instructions::{UNCOUNTED_ROUNDS, count_last_round};
 use baler_rig::workload::{Call, Executions, PlainCall, Workload};
@@ -34,6 +44,7 @@ pub(super) const PROBES: &[&str] = &[
     "duration",
     "aggregated",
     "aggregated-histogram",
+    "emit-flat",
 ];
 
 /// The other cases.
@@ -48,13 +59,55 @@ pub(super) const CASES: &[Case] = &[
         name: "encode",
         unit: "a record",
         times: ENCODED,
-        run: encode,
+        run: || encode(&mut serializer()?),
     },
     Case {
         name: "decode",
         unit: "a record",
         times: ENCODED,
-        run: decode,
+        run: || decode(&mut serializer()?, |_| Ok(())),
+    },
+    Case {
+        name: "decode-rows",
+        unit: "a record",
+        times: ENCODED,
+        run: || decode(&mut serializer()?, read_rows),
+    },
+    Case {
+        name: "kieker-encode",
+        unit: "a record",
+        times: ENCODED,
+        run: || encode(&mut KiekerSerializer::new()),
+    },
+    Case {
+        name: "kieker-decode",
+        unit: "a record",
+        times: ENCODED,
+        run: || decode(&mut KiekerSerializer::new(), |_| Ok(())),
+    },
+    Case {
+        name: "kieker-text-log",
+        unit: "a record",
+        times: ENCODED,
+        run: || read_log("text"),
+    },
+    Case {
+        name: "kieker-binary-log",
+        unit: "a record",
+        times: ENCODED,
+        run: || read_log("binary"),
+    },
+    Case {
+        name: "analyze",
+        unit: "a call",
+        times: ENCODED,
+        run: analyze,
+    },
+    Case {
+        name: "outbox",
+        unit: "a chunk",
+        times: EMITTED,
+        run: pass_chunks,
     },
     Case {
         name: "json-line",
@@ -245,9 +298,8 @@ fn deactivated(uri: &str, deactivate: fn(&Controller) -> bool) -> Result<(), Fai
     Ok(())
 }
 
-fn encode() -> Result<(), Failure> {
+fn encode(serializer: &mut dyn ChunkSerializer) -> Result<(), Failure> {
     let batches = batches()?;
-    let mut serializer = serializer()?;
     let mut chunk = Vec::new();
     let mut round = || {
         for batch in &batches {
@@ -261,8 +313,10 @@ fn encode() -> Result<(), Failure> {
     count_last_round(&mut round, &|| {})
 }
 
-fn decode() -> Result<(), Failure> {
-    let mut serializer = serializer()?;
+fn decode(
+    serializer: &mut dyn ChunkSerializer,
+    read: fn(&RecordBatch) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let mut chunks = Vec::new();
     for batch in batches()? {
         let mut chunk = Vec::new();
@@ -274,11 +328,118 @@ fn decode() -> Result<(), Failure> {
     let mut round = || {
         for chunk in &chunks {
             let decoded = decoder.decode(chunk);
-            black_box(decoded.map_err(Failure::cannot("decode a chunk"))?);
+            let decoded = decoded.map_err(Failure::cannot("decode a chunk"))?;
+            read(black_box(&decoded.batch))?;
         }
         Ok(())
     };
     count_last_round(&mut round, &|| {})
+}
+
+fn read_rows(batch: &RecordBatch) -> Result<(), Failure> {
+    for record in batch.read::<OperationExecutionRecord>() {
+        black_box(record.map_err(Failure::cannot("read a record"))?);
+    }
+    Ok(())
+}
+
+/// As `analyze` makes traces of executions, and adds them up.
+fn analyze() -> Result<(), Failure> {
+    let parcels: Vec<Parcel> = batches()?.into_iter().map(Parcel::of_batch).collect();
+    let mut round = || {
+        let mut analysis = TraceAnalysis::new(TraceSettings::default());
+        for parcel in &parcels {
+            analysis.accept(parcel, |_, _| {});
+        }
+        analysis.finish(|_, _| {});
+        black_box(analysis.profile());
+        Ok(())
+    };
+    count_last_round(&mut round, &|| {})
+}
+
+/// Each turn drives the outbox, so nothing needs to be notified.
+struct Unwatched;
+
+impl Notify for Unwatched {
+    fn notify(&self) {}
+}
+
+/// Most of what a relay does with a chunk: an outbox passes it to a writer, and gets its fate.
+fn pass_chunks() -> Result<(), Failure> {
+    let writer = Box::new(NullWriter::new(NullConfig::default()));
+    let settings = OutboxSettings::default();
+    let mut outbox = Outbox::new(writer, settings, Arc::new(Unwatched));
+    let identity = header().identity;
+    let mut chunk = Chunk {
+        ticket: 0,
+        meta: ChunkMeta {
+            container: ContainerKind::Native,
+            records: 1,
+            identity,
+        },
+        bytes: vec![0; 1_024].into(),
+    };
+    let mut fates = Vec::new();
+    let mut round = || {
+        for _ in 0..EMITTED {
+            let now = Instant::now();
+            chunk.ticket += 1;
+            outbox.push(chunk.clone(), now);
+            outbox.drive(now, None, &mut fates);
+            black_box(fates.drain(..).count());
+        }
+        match outbox.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::new("a chunk has no fate")),
+        }
+    };
+    count_last_round(&mut round, &|| {})
+}
+
+/// Opens a log of Kieker and reads it to its end. The program writes the log before.
+fn read_log(format: &str) -> Result<(), Failure> {
+    let folder = tempfile::tempdir().map_err(Failure::cannot("make a folder"))?;
+    let log = format!("kieker-log:{}", folder.path().display());
+    let controller = Controller::with(format!("{log}?format={format}"), |builder| {
+        builder.metadata_record(false).overflow(Overflow::Block)
+    });
+    let controller = controller.map_err(Failure::cannot("start a controller"))?;
+    let (workload, calls) = calls(ENCODED);
+    let mut executions = Executions::new(workload.names());
+    for call in &calls {
+        controller.emit(executions.of(call));
+    }
+    let report = controller.shutdown(PATIENCE);
+    if report.delivered() != ENCODED {
+        return Err(Failure::new(report.to_string()));
+    }
+    let mut round = || {
+        let uri = Uri::parse(&log);
+        let config = uri.and_then(|uri| KiekerLogConfig::from_uri(uri, false));
+        let config = config.map_err(Failure::cannot("name the log"))?;
+        let mut reader = KiekerLogReader::open(config).map_err(Failure::cannot("open the log"))?;
+        take(&mut reader, ENCODED)
+    };
+    count_last_round(&mut round, &|| {})
+}
+
+/// Takes chunks until there were this many records.
+fn take(reader: &mut dyn ChunkReader, records: u64) -> Result<(), Failure> {
+    let mut taken = 0;
+    while taken < records {
+        let received = reader.receive(Instant::now());
+        match received.map_err(Failure::cannot("read a chunk"))? {
+            Received::Chunk(chunk) => {
+                taken += chunk.meta.map_or(0, |meta| u64::from(meta.records));
+                let settled = reader.settle(chunk.token, Verdict::Ack);
+                settled.map_err(Failure::cannot("settle a chunk"))?;
+                black_box(chunk.bytes);
+            }
+            other => return Err(Failure::new(format!("{other:?} is no chunk"))),
+        }
+    }
+    Ok(())
 }
 
 fn calls(number: u64) -> (Workload, Vec<Call>) {
@@ -343,23 +504,7 @@ fn parse_lines() -> Result<(), Failure> {
     let config = config.map_err(Failure::cannot("name the lines"))?;
     let reader = LinesReader::open(config);
     let mut reader = reader.map_err(Failure::cannot("open the lines"))?;
-    let mut round = || {
-        let mut records = 0;
-        while records < LINES {
-            let received = reader.receive(Instant::now());
-            match received.map_err(Failure::cannot("read a line"))? {
-                Received::Chunk(chunk) => {
-                    records += chunk.meta.map_or(0, |meta| u64::from(meta.records));
-                    let settled = reader.settle(chunk.token, Verdict::Ack);
-                    settled.map_err(Failure::cannot("settle the lines"))?;
-                    black_box(chunk.bytes);
-                }
-                other => return Err(Failure::new(format!("{other:?} is no chunk"))),
-            }
-        }
-        Ok(())
-    };
-    count_last_round(&mut round, &|| {})
+    count_last_round(&mut || take(&mut reader, LINES), &|| {})
 }
 
 #[derive(Serialize)]
