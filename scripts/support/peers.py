@@ -154,23 +154,26 @@ class Peers:
 
 
 def json_lines(number):
-    """Logs of an application, 287 bytes a line on average."""
+    """Logs of an application: two lines a request, 287 bytes a line on average."""
     chance = random.Random(1)
     services = ["checkout", "catalogue", "payment", "shipping", "accounts"]
     levels = ["info"] * 8 + ["warn", "error"]
     nouns = ["carts", "orders", "items", "users", "prices", "stocks", "offers", "reviews"]
     for line in range(number):
-        method, noun = chance.choice(("GET", "POST")), chance.choice(nouns)
-        path, took = f"/api/{noun}/{chance.randrange(10_000)}", chance.expovariate(1 / 40)
+        if line % 2 == 0:
+            method, noun = chance.choice(("GET", "POST")), chance.choice(nouns)
+            path, trace = f"/api/{noun}/{chance.randrange(10_000)}", f"{chance.getrandbits(64):016x}"
+            user, host = chance.randrange(5_000), chance.randrange(12)
+            thread = chance.randrange(64)
+        took, size = chance.expovariate(1 / 40), chance.randrange(20_000)
         seconds, millis = divmod(line // 3, 1000)
         clock = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(1_767_225_600 + seconds))
         yield (f'{{"time":"{clock}.{millis:03}Z","level":"{chance.choice(levels)}",'
-               f'"service":"{chance.choice(services)}","host":"node-{chance.randrange(12)}",'
-               f'"thread":{chance.randrange(64)},"trace":"{chance.getrandbits(64):016x}",'
+               f'"service":"{chance.choice(services)}","host":"node-{host}",'
+               f'"thread":{thread},"trace":"{trace}",'
                f'"message":"{method} {path} took {took:.0f} ms","http":{{"method":"{method}",'
                f'"path":"{path}","status":{chance.choice((200, 200, 200, 404))},'
-               f'"bytes":{chance.randrange(20_000)}}},"took_ms":{took:.3f},'
-               f'"customer":"user-{chance.randrange(5_000)}"}}\n')
+               f'"bytes":{size}}},"took_ms":{took:.3f},"customer":"user-{user}"}}\n')
 
 
 def calls(number):
