@@ -84,8 +84,10 @@ impl<W: Write> Write for Slices<W> {
     #[inline]
     fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while bytes.len() > SLICE_BYTES - self.buffer.len() {
-            let taken = self.write(bytes)?;
-            (_, bytes) = bytes.split_at(taken);
+            let (fitting, rest) = bytes.split_at(SLICE_BYTES - self.buffer.len());
+            self.buffer.extend_from_slice(fitting);
+            self.pour()?;
+            bytes = rest;
         }
         self.buffer.extend_from_slice(bytes);
         Ok(())
