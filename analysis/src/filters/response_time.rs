@@ -1,5 +1,6 @@
 //! Measures the response times of operations.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -16,6 +17,9 @@ const MAX_OPERATIONS: usize = 10_000;
 
 /// Two significant digits: percentiles are exact to 1 %, a histogram takes about 20 KiB.
 const SIGNIFICANT_DIGITS: u8 = 2;
+
+/// The most durations that wait for their histogram.
+const MAX_RECENT: usize = 64;
 
 /// Measures the response times of operations: of every record with a string `operationSignature`
 /// and integers `tin` and `tout`, whatever its type.
@@ -36,9 +40,13 @@ struct OperationTable {
 }
 
 /// The durations of an operation's calls.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Durations {
-    histogram: Histogram<u64>,
+    /// `None` until it gets the first durations. Many operations have few calls.
+    histogram: Option<Box<Histogram<u64>>>,
+    /// Durations that the histogram does not have yet. The histograms of many operations do not fit
+    /// the processor's caches, so each gets many durations at a time.
+    recent: Vec<u64>,
     total_ns: u128,
 }
 
@@ -177,25 +185,43 @@ impl OperationTable {
     }
 }
 
-impl Default for Durations {
-    fn default() -> Self {
-        Self {
-            histogram: Histogram::new(SIGNIFICANT_DIGITS).expect("at most 5 digits are allowed"),
-            total_ns: 0,
-        }
-    }
-}
-
 impl Durations {
     /// Adds a call.
     pub(crate) fn add(&mut self, nanos: u64) {
-        self.add_all(&[(nanos, 1)], nanos.into());
+        self.total_ns = self.total_ns.saturating_add(nanos.into());
+        self.add_recent(nanos);
+    }
+
+    fn add_recent(&mut self, nanos: u64) {
+        self.recent.push(nanos);
+        if self.recent.len() >= MAX_RECENT {
+            let histogram = self.histogram.get_or_insert_with(empty_histogram);
+            self.recent
+                .drain(..)
+                .for_each(|nanos| record(histogram, nanos, 1));
+        }
+    }
+
+    /// Returns the histogram of all calls.
+    fn histogram(&self) -> Cow<'_, Histogram<u64>> {
+        let mut all = match &self.histogram {
+            Some(all) if self.recent.is_empty() => return Cow::Borrowed(all),
+            Some(all) => all.clone(),
+            None => empty_histogram(),
+        };
+        self.recent
+            .iter()
+            .for_each(|nanos| record(&mut all, *nanos, 1));
+        Cow::Owned(*all)
     }
 
     /// Returns the times in nanoseconds, exact to 1 %, with the number of calls for each.
-    pub(crate) fn counts(&self) -> impl Iterator<Item = (u64, u64)> {
-        let counts = self.histogram.iter_recorded();
-        counts.map(|it| (it.value_iterated_to(), it.count_since_last_iteration()))
+    pub(crate) fn counts(&self) -> Vec<(u64, u64)> {
+        let histogram = self.histogram();
+        let counts = histogram.iter_recorded();
+        counts
+            .map(|it| (it.value_iterated_to(), it.count_since_last_iteration()))
+            .collect()
     }
 
     /// Returns the total time of all calls, in nanoseconds.
@@ -206,9 +232,12 @@ impl Durations {
     /// Adds figures of another one: its [`counts`](Self::counts) and [`total_ns`](Self::total_ns).
     pub(crate) fn add_all(&mut self, counts: &[(u64, u64)], total_ns: u128) {
         for (nanos, calls) in counts {
-            // The histogram grows as needed; only a value of 2^63 or more does not fit.
-            if self.histogram.record_n(*nanos, *calls).is_err() {
-                self.histogram.saturating_record_n(*nanos, *calls);
+            match calls {
+                1 => self.add_recent(*nanos),
+                _ => {
+                    let histogram = self.histogram.get_or_insert_with(empty_histogram);
+                    record(histogram, *nanos, *calls);
+                }
             }
         }
         // A saved file may have any total.
@@ -217,29 +246,28 @@ impl Durations {
 
     /// Returns the number of calls.
     pub(crate) fn calls(&self) -> u64 {
-        self.histogram.len()
+        let counted = self.histogram.as_ref().map_or(0, |it| it.len());
+        counted.saturating_add(self.recent.len() as u64)
     }
 
     /// Returns buckets: their upper bounds in nanoseconds, which are excluded, and their numbers of
     /// calls. Bounds are powers of two.
     pub(crate) fn buckets(&self) -> Vec<(u64, u64)> {
+        let histogram = self.histogram();
         // 0 is in the first bucket, with 1.
-        let [first, last] =
-            [self.histogram.min(), self.histogram.max()].map(|ns| ns.max(1).ilog2());
+        let [first, last] = [histogram.min(), histogram.max()].map(|ns| ns.max(1).ilog2());
         let buckets = (first..=last).map(|power| {
             let from = if power == 0 { 0 } else { 1_u64 << power };
             let last = u64::MAX >> (63 - power);
-            (
-                last.saturating_add(1),
-                self.histogram.count_between(from, last),
-            )
+            (last.saturating_add(1), histogram.count_between(from, last))
         });
         buckets.collect()
     }
 
     /// Returns the figures, with this name.
     pub(crate) fn times(&self, name: &str) -> OperationTimes {
-        let calls = self.histogram.len();
+        let histogram = self.histogram();
+        let calls = histogram.len();
         #[expect(
             clippy::cast_precision_loss,
             reason = "a mean need not be exact to the last bit"
@@ -253,11 +281,24 @@ impl Durations {
             operation: name.into(),
             calls,
             mean_ns,
-            min_ns: self.histogram.min(),
-            p50_ns: self.histogram.value_at_quantile(0.50),
-            p95_ns: self.histogram.value_at_quantile(0.95),
-            p99_ns: self.histogram.value_at_quantile(0.99),
-            max_ns: self.histogram.max(),
+            min_ns: histogram.min(),
+            p50_ns: histogram.value_at_quantile(0.50),
+            p95_ns: histogram.value_at_quantile(0.95),
+            p99_ns: histogram.value_at_quantile(0.99),
+            max_ns: histogram.max(),
         }
+    }
+}
+
+fn empty_histogram() -> Box<Histogram<u64>> {
+    let histogram = Histogram::new(SIGNIFICANT_DIGITS);
+    Box::new(histogram.expect("at most 5 digits are allowed"))
+}
+
+/// Adds calls with this duration.
+fn record(histogram: &mut Histogram<u64>, nanos: u64, calls: u64) {
+    // The histogram grows as needed; only a value of 2^63 or more does not fit.
+    if histogram.record_n(nanos, calls).is_err() {
+        histogram.saturating_record_n(nanos, calls);
     }
 }

@@ -138,7 +138,7 @@ impl TraceAnalysis {
             kind: *kind,
             failed: timed.failed,
             total_ns: timed.durations.total_ns(),
-            counts: timed.durations.counts().collect(),
+            counts: timed.durations.counts(),
         });
         let placed = profile.links.placed();
         let waiting = profile.links.waiting.values().flatten();
