@@ -40,7 +40,7 @@ pub use assemble::{Assembler, ClosedTrace, TraceSettings};
 pub use call_tree::{CallTree, CallTreeNode};
 pub use counts::TraceCounts;
 pub use diagram::SequenceDiagram;
-pub use document::report;
+pub use document::{Dependencies, Dependency, TraceDocument, report};
 pub use graph::{Graph, GraphEdge, GraphNode, Level};
 pub use operations::{Operation, OperationId, Operations};
 pub use profile::{Profile, Session, TraceClass};

@@ -9,7 +9,7 @@ mod tables;
 mod terminal;
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -39,7 +39,17 @@ pub(crate) fn result(
     text: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
     match format {
-        DocumentFormat::Json => print(&(pretty(document)? + "\n")),
+        DocumentFormat::Json => {
+            progress::end();
+            // A document can be much longer than its figures are in memory.
+            let mut output = BufWriter::new(terminal::Escaped(io::stdout().lock()));
+            let written = serde_json::to_writer_pretty(&mut output, document);
+            let written = written.map_err(io::Error::from);
+            written
+                .and_then(|()| output.write_all(b"\n"))
+                .and_then(|()| output.flush())
+                .map_err(|error| Failure::output("standard output", &error))
+        }
         DocumentFormat::Table => print(&text()),
     }
 }

@@ -14,7 +14,7 @@ use foldhash::HashMap;
 
 use super::counts::TraceCounts;
 use super::events::{Event, EventCalls, EventKind};
-use super::operations::{KindId, Operations, TextId, Texts, without_async};
+use super::operations::{KindId, OperationId, Operations, TextId, Texts, without_async};
 use super::spans::{self, Span, SpanRecord};
 use super::tree::{Call, Outcome, Reason, Trace, nanos_between, sort_without_copies};
 use crate::parcel::{Parcel, rows_by_table};
@@ -240,7 +240,7 @@ impl Assembler {
         let mut trace = Trace {
             id,
             parent: open.metadata.and_then(|metadata| metadata.parent),
-            session: open.session.map(|text| (*self.sessions.get(text)).into()),
+            session: open.session.map(|text| self.sessions.get(text).into()),
             calls,
             event_calls: Vec::new(),
         };
@@ -331,15 +331,15 @@ impl Assembler {
             for row in rows {
                 let id = ids[row];
                 let [eoi, ess] = [eois, esss].map(|it| i32::try_from(it[row]).unwrap_or(-1));
-                let (kind, asynchronous) = texts.kind(signatures[row], &mut self.operations);
                 let host = hosts.map(|hosts| hosts[row]);
-                let host = texts.text(host, &mut self.operations);
+                let (operation, asynchronous) =
+                    texts.operation(host, signatures[row], &mut self.operations);
                 let call = Call {
                     eoi,
                     ess,
                     tin: tins[row],
                     tout: touts[row],
-                    operation: self.operations.id(host, kind),
+                    operation,
                     failed: false,
                     asynchronous,
                 };
@@ -391,14 +391,13 @@ impl Assembler {
             };
             for row in rows {
                 let (id, time) = (ids[row], times[row]);
-                let class = classes.map(|it| texts.text(Some(it[row]), &mut self.operations));
+                let class = classes.map(|it| it[row]);
                 let signature = signatures.map(|it| it[row]);
-                let signature = texts.text(signature, &mut self.operations);
                 let event = Event {
                     order: i32::try_from(orders[row]).unwrap_or(-1),
                     kind,
                     time,
-                    operation: self.operations.kind(class, signature),
+                    operation: texts.kind(class, signature, &mut self.operations),
                 };
                 if let Some(trace) = self.trace(id, time, time) {
                     trace.events.push(event);
@@ -545,9 +544,11 @@ impl ClosedIds {
 struct TextCache<'a> {
     strings: Vec<&'a str>,
     texts: Vec<Option<TextId>>,
-    /// Operations, and whether their signatures have the mark of asynchronous calls.
-    kinds: Vec<Option<(KindId, bool)>>,
-    sessions: Vec<Option<TextId>>,
+    /// By signature: the host or the class with which it came last, and the operation of both.
+    calls: Vec<Option<(Option<u32>, (OperationId, bool))>>,
+    kinds: Vec<Option<(Option<u32>, KindId)>>,
+    /// Strings that name no session are known, too.
+    sessions: Vec<Option<Option<TextId>>>,
 }
 
 impl<'a> TextCache<'a> {
@@ -555,6 +556,7 @@ impl<'a> TextCache<'a> {
         let strings: Vec<_> = batch.strings().iter().collect();
         Self {
             texts: vec![None; strings.len()],
+            calls: vec![None; strings.len()],
             kinds: vec![None; strings.len()],
             sessions: vec![None; strings.len()],
             strings,
@@ -579,22 +581,53 @@ impl<'a> TextCache<'a> {
     ) -> Option<TextId> {
         let position = strings?[row] as usize;
         let text = self.strings[position];
-        // The header of a trace from another process names that process's call, and no session.
-        if text == NO_SESSION || text.is_empty() || w3c::recorded_parent(text).is_some() {
-            return None;
-        }
-        let known = &mut self.sessions[position];
-        Some(*known.get_or_insert_with(|| sessions.id(text)))
+        *self.sessions[position].get_or_insert_with(|| {
+            // The header of a trace from another process names that process's call, and no session.
+            let is_none =
+                text == NO_SESSION || text.is_empty() || w3c::recorded_parent(text).is_some();
+            (!is_none).then(|| sessions.id(text))
+        })
     }
 
-    fn kind(&mut self, signature: u32, operations: &mut Operations) -> (KindId, bool) {
+    /// Returns the operation of an execution, and whether its signature has the mark of asynchronous
+    /// calls.
+    fn operation(
+        &mut self,
+        host: Option<u32>,
+        signature: u32,
+        operations: &mut Operations,
+    ) -> (OperationId, bool) {
         let position = signature as usize;
-        if let Some(known) = self.kinds[position] {
+        if let Some((_, known)) = self.calls[position].filter(|(with, _)| *with == host) {
             return known;
         }
         let (signature, asynchronous) = without_async(self.strings[position]);
         let text = operations.text(signature);
-        *self.kinds[position].insert((operations.kind(None, text), asynchronous))
+        let kind = operations.kind(None, text);
+        let text = self.text(host, operations);
+        let operation = (operations.id(text, kind), asynchronous);
+        self.calls[position] = Some((host, operation));
+        operation
+    }
+
+    /// Returns the operation of an event.
+    fn kind(
+        &mut self,
+        class: Option<u32>,
+        signature: Option<u32>,
+        operations: &mut Operations,
+    ) -> KindId {
+        let known = signature.and_then(|it| self.kinds[it as usize]);
+        if let Some((_, known)) = known.filter(|(with, _)| *with == class) {
+            return known;
+        }
+        let named = class.map(|class| self.text(Some(class), operations));
+        let text = self.text(signature, operations);
+        let kind = operations.kind(named, text);
+        if let Some(signature) = signature {
+            self.kinds[signature as usize] = Some((class, kind));
+        }
+        kind
     }
 }
 

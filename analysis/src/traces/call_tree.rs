@@ -1,6 +1,9 @@
 //! The calls of all traces as one tree. Graphs and flame graphs are views of it.
 
+use std::sync::Arc;
+
 use foldhash::HashMap;
+use serde::{Deserialize, Serialize};
 
 use super::counts::add_count;
 use super::operations::{KindId, OperationId, Operations};
@@ -12,14 +15,19 @@ const MAX_NODES: usize = 500_000;
 /// The position of the entry.
 pub(super) const ENTRY: usize = 0;
 
-/// Stands for a node beyond the limit in a list of positions. No call has the entry's node.
-pub(super) const NO_NODE: usize = ENTRY;
+/// The nodes of a trace's calls, by the positions of the calls. Many traces share them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct CallNodes(Arc<[u32]>);
+
+/// Stands for a node beyond the limit. No call has the entry's node.
+const NO_NODE: u32 = 0;
 
 /// The calls of all traces. Calls with the same callers up to the entry are added up.
 #[derive(Debug, Clone)]
 pub struct CallTree {
     nodes: Vec<CallTreeNode>,
-    children: HashMap<(usize, OperationId), usize>,
+    children: HashMap<(u32, OperationId), u32>,
     /// Calls from one operation to another beyond the limit of nodes.
     beyond: HashMap<(Option<OperationId>, OperationId), u64>,
 }
@@ -78,7 +86,7 @@ impl CallTree {
     pub fn without_hosts(&self, operations: &Operations) -> Self {
         let mut first: HashMap<KindId, OperationId> = HashMap::default();
         let mut same = |id: OperationId| {
-            let kind = operations.operation(id).kind;
+            let kind = operations.kind_of(id);
             *first.entry(kind).or_insert(id)
         };
         let mut merged = Self::default();
@@ -96,25 +104,35 @@ impl CallTree {
         merged
     }
 
-    /// Adds the calls of a trace below a node; returns the node of each. A call without a node gets
-    /// [`NO_NODE`].
-    pub(super) fn add(&mut self, trace: &Trace, base: usize) -> Vec<usize> {
-        let mut nodes: Vec<usize> = Vec::with_capacity(trace.calls.len());
-        for (call, (caller, self_ns)) in trace.calls.iter().zip(trace.callers()) {
-            let (parent, from) = match caller {
-                Some(caller) => {
-                    let node = Some(nodes[caller]).filter(|node| *node != NO_NODE);
-                    (node, Some(trace.calls[caller].operation))
+    /// Adds the calls of a trace below a node; returns the node of each. The nodes are known if a
+    /// trace with the same calls was added below the same node.
+    pub(super) fn add(
+        &mut self,
+        trace: &Trace,
+        base: usize,
+        known: Option<CallNodes>,
+    ) -> CallNodes {
+        let callers = trace.callers();
+        let nodes = known.unwrap_or_else(|| {
+            let mut nodes: Vec<Option<usize>> = Vec::with_capacity(trace.calls.len());
+            for (call, (caller, _)) in trace.calls.iter().zip(&callers) {
+                let parent = caller.map_or(Some(base), |caller| nodes[caller]);
+                nodes.push(parent.and_then(|parent| self.child(parent, call.operation)));
+            }
+            nodes.into_iter().collect()
+        });
+        let calls = trace.calls.iter().zip(callers).enumerate();
+        for (position, (call, (caller, self_ns))) in calls {
+            match nodes.get(position) {
+                Some(node) => self.nodes[node].add(1, call.nanos(), self_ns),
+                None => {
+                    let from = match caller {
+                        Some(caller) => Some(trace.calls[caller].operation),
+                        None => self.nodes[base].operation,
+                    };
+                    self.merge_beyond(from, call.operation, 1);
                 }
-                None => (Some(base), self.nodes[base].operation),
-            };
-            let added = AddedCalls {
-                operation: call.operation,
-                calls: 1,
-                total_ns: call.nanos(),
-                self_ns,
-            };
-            nodes.push(self.merge(parent, from, added).unwrap_or(NO_NODE));
+            }
         }
         nodes
     }
@@ -159,8 +177,9 @@ impl CallTree {
 
     /// Returns the node of an operation below another; `None` if there are too many nodes.
     fn child(&mut self, parent: usize, operation: OperationId) -> Option<usize> {
-        if let Some(known) = self.children.get(&(parent, operation)) {
-            return Some(*known);
+        let key = (number(parent), operation);
+        if let Some(known) = self.children.get(&key) {
+            return Some(*known as usize);
         }
         let position = self.nodes.len();
         if position >= MAX_NODES {
@@ -168,9 +187,39 @@ impl CallTree {
         }
         let node = CallTreeNode::new(Some(operation), parent);
         self.nodes.push(node);
-        self.children.insert((parent, operation), position);
+        self.children.insert(key, number(position));
         Some(position)
     }
+}
+
+impl CallNodes {
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns the node of a call; `None` if the call is not there, or has no node.
+    pub(super) fn get(&self, call: usize) -> Option<usize> {
+        self.0.get(call).and_then(|node| place(*node))
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Option<usize>> {
+        self.0.iter().map(|node| place(*node))
+    }
+}
+
+impl FromIterator<Option<usize>> for CallNodes {
+    fn from_iter<I: IntoIterator<Item = Option<usize>>>(nodes: I) -> Self {
+        let nodes = nodes.into_iter();
+        Self(nodes.map(|node| node.map_or(NO_NODE, number)).collect())
+    }
+}
+
+fn number(position: usize) -> u32 {
+    u32::try_from(position).expect("the limit of nodes has 32 bits")
+}
+
+fn place(node: u32) -> Option<usize> {
+    (node != NO_NODE).then_some(node as usize)
 }
 
 impl CallTreeNode {

@@ -62,8 +62,8 @@ impl SequenceDiagram {
                 from: open[open.len() - 1],
                 to,
                 call: Some(match call.asynchronous {
-                    true => format!("async {}", operation.name),
-                    false => (*operation.name).to_owned(),
+                    true => format!("async {}", operation.name()),
+                    false => operation.name(),
                 }),
             });
             open.push(to);

@@ -1,13 +1,17 @@
 //! An analysis as one JSON document, as folded stacks, and as a page for a browser.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use serde::ser::{SerializeMap as _, SerializeStruct as _};
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::counts::add_count;
-use super::graph::{ENTRY, Graph, Level};
+use super::graph::{ENTRY, Graph, GraphEdge, Level};
 use super::layout::{self, Placement};
-use super::operations::{KindId, Operation, Operations};
+use super::operations::{Operation, Operations};
 use super::profile::Timed;
 use super::tree::{Trace, nanos_between};
 use super::{ClosedTrace, Outcome, TraceAnalysis};
@@ -34,25 +38,141 @@ const MAX_CALLS: usize = 400;
 /// The most nodes of a graph in the page. Nobody can read a larger one.
 const MAX_NODES: usize = 400;
 
+/// The results as one JSON document. Its long lists are made while they are written, one after the
+/// other.
+#[derive(Debug)]
+pub struct TraceDocument<'a> {
+    analysis: &'a TraceAnalysis,
+    self_loops: bool,
+    figures: Value,
+    classes: Vec<Value>,
+}
+
+/// How often nodes of a level called each other, sorted by name.
+#[derive(Debug)]
+pub struct Dependencies<'a> {
+    /// By position; position 0 is the entry.
+    names: Vec<Cow<'a, str>>,
+    edges: Vec<GraphEdge>,
+}
+
+/// Calls from one node to another, by their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Dependency<'a> {
+    /// The calling node.
+    pub from: &'a str,
+    /// The called node.
+    pub to: &'a str,
+    /// The number of calls.
+    pub count: u64,
+}
+
+impl TraceDocument<'_> {
+    /// Returns the counts of traces.
+    pub fn figures(&self) -> &Value {
+        &self.figures
+    }
+
+    /// Returns the figures of the operations; operations with the most calls come first.
+    pub fn operations(&self) -> impl ExactSizeIterator<Item = Value> {
+        let timed = self.analysis.timed().into_iter();
+        timed.map(|it| operation_figures(&it))
+    }
+
+    /// Returns the dependencies of a level.
+    pub fn dependencies(&self, level: Level) -> Dependencies<'_> {
+        match level {
+            // By their signatures, as in the list of operations.
+            Level::Operations => self.analysis.operation_dependencies(self.self_loops),
+            _ => self.analysis.graph(level, self.self_loops).into(),
+        }
+    }
+}
+
+impl Serialize for TraceDocument<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let sessions = self.analysis.profile().sessions().iter();
+        let sessions = sessions.take(MAX_LISTED).map(|(name, session)| {
+            json!({
+                "session": name,
+                "traces": session.traces,
+                "first_unix_ns": session.span.0,
+                "last_unix_ns": session.span.1,
+            })
+        });
+        let mut fields = serializer.serialize_struct("TraceDocument", 6)?;
+        fields.serialize_field("traces", &self.figures)?;
+        fields.serialize_field("operations", &List(|| self.operations()))?;
+        fields.serialize_field("dependencies", &self.dependencies(Level::Operations))?;
+        fields.serialize_field("graphs", &Graphs(self))?;
+        fields.serialize_field("classes", &self.classes)?;
+        fields.serialize_field("sessions", &sessions.collect::<Vec<_>>())?;
+        fields.end()
+    }
+}
+
+/// The dependencies of all levels except operations.
+struct Graphs<'a>(&'a TraceDocument<'a>);
+
+impl Serialize for Graphs<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut graphs = serializer.serialize_map(Some(Level::ALL.len() - 1))?;
+        for (level, name) in Level::ALL {
+            if level != Level::Operations {
+                graphs.serialize_entry(&name.replace('-', "_"), &self.0.dependencies(level))?;
+            }
+        }
+        graphs.end()
+    }
+}
+
+/// A list that is made while it is written.
+struct List<F>(F);
+
+impl<F: Fn() -> I, I: IntoIterator<Item: Serialize>> Serialize for List<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
+}
+
+impl<'a> Dependencies<'a> {
+    fn new(names: Vec<Cow<'a, str>>, mut edges: Vec<GraphEdge>) -> Self {
+        let name = |edge: &GraphEdge| (&*names[edge.from], &*names[edge.to]);
+        edges.sort_by(|a, b| name(a).cmp(&name(b)));
+        Self { names, edges }
+    }
+
+    /// Returns the dependencies, sorted by name.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Dependency<'_>> {
+        self.edges.iter().map(|edge| Dependency {
+            from: &self.names[edge.from],
+            to: &self.names[edge.to],
+            count: edge.calls,
+        })
+    }
+}
+
+impl From<Graph> for Dependencies<'_> {
+    fn from(graph: Graph) -> Self {
+        let names = graph.nodes.into_iter();
+        let names = names.map(|node| node.full_name().into());
+        Self::new(names.collect(), graph.edges)
+    }
+}
+
+impl Serialize for Dependencies<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
 impl TraceAnalysis {
     /// Returns the results. The dependencies of `operations` are at the top, those of the other
     /// levels below `graphs`.
-    pub fn document(&self, self_loops: bool) -> Value {
+    pub fn document(&self, self_loops: bool) -> TraceDocument<'_> {
         let operations = self.operations();
-        let profile = self.profile();
-        let counts = profile.counts();
-        let graph = |level| {
-            let graph = Graph::of(profile.call_tree(), operations, level, self_loops);
-            dependencies(&graph)
-        };
-        let graphs = Level::ALL
-            .into_iter()
-            .filter(|(level, _)| *level != Level::Operations);
-        let graphs: serde_json::Map<_, _> = graphs
-            .map(|(level, name)| (name.replace('-', "_"), graph(level)))
-            .collect();
-        let classes = profile.classes_without_hosts(operations).into_iter();
-        let classes = classes.take(MAX_LISTED).map(|class| {
+        let classes = self.profile().classes_without_hosts(operations);
+        let listed = classes.iter().take(MAX_LISTED).map(|class| {
             json!({
                 "traces": class.traces,
                 "calls": class.example.calls.len(),
@@ -62,50 +182,52 @@ impl TraceAnalysis {
                 "root": root(&class.example, operations),
             })
         });
-        let sessions = profile
-            .sessions()
-            .iter()
-            .take(MAX_LISTED)
-            .map(|(name, session)| {
-                json!({
-                    "session": name,
-                    "traces": session.traces,
-                    "first_unix_ns": session.span.0,
-                    "last_unix_ns": session.span.1,
-                })
-            });
+        TraceDocument {
+            analysis: self,
+            self_loops,
+            figures: self.figures(classes.len()),
+            classes: listed.collect(),
+        }
+    }
+
+    /// Returns the counts of traces.
+    fn figures(&self, classes: usize) -> Value {
+        let profile = self.profile();
+        let counts = profile.counts();
         json!({
-            "traces": {
-                "valid": counts.valid,
-                "repaired": counts.repaired,
-                "invalid": counts.invalid,
-                "incomplete": counts.incomplete.values().copied().fold(0, u64::saturating_add),
-                "incomplete_reasons": counts.incomplete,
-                "late": counts.late,
-                "late_records": counts.late_records,
-                "records": counts.records,
-                "copies": counts.copies,
-                "chunk_copies": counts.chunk_copies,
-                "shared_chunks": counts.shared_chunks,
-                "untraced": counts.untraced,
-                "asynchronous": counts.asynchronous,
-                "spans_without_parent": counts.spans_without_parent,
-                "linked": counts.linked,
-                "parent_missing": counts.parent_missing,
-                "without_class": counts.without_class,
-                "without_session": counts.without_session,
-                "classes": profile.classes_without_hosts(operations).len(),
-                "classes_with_hosts": profile.classes().len(),
-                "sessions": profile.sessions().len(),
-                "first_unix_ns": profile.span().map(|span| span.0),
-                "last_unix_ns": profile.span().map(|span| span.1),
-            },
-            "operations": self.timed().map(|it| operation_figures(&it)).collect::<Vec<_>>(),
-            "dependencies": self.operation_dependencies(self_loops),
-            "graphs": graphs,
-            "classes": classes.collect::<Vec<_>>(),
-            "sessions": sessions.collect::<Vec<_>>(),
+            "valid": counts.valid,
+            "repaired": counts.repaired,
+            "invalid": counts.invalid,
+            "incomplete": counts.incomplete.values().copied().fold(0, u64::saturating_add),
+            "incomplete_reasons": counts.incomplete,
+            "late": counts.late,
+            "late_records": counts.late_records,
+            "records": counts.records,
+            "copies": counts.copies,
+            "chunk_copies": counts.chunk_copies,
+            "shared_chunks": counts.shared_chunks,
+            "untraced": counts.untraced,
+            "asynchronous": counts.asynchronous,
+            "spans_without_parent": counts.spans_without_parent,
+            "linked": counts.linked,
+            "parent_missing": counts.parent_missing,
+            "without_class": counts.without_class,
+            "without_session": counts.without_session,
+            "classes": classes,
+            "classes_with_hosts": profile.classes.len(),
+            "sessions": profile.sessions().len(),
+            "first_unix_ns": profile.span().map(|span| span.0),
+            "last_unix_ns": profile.span().map(|span| span.1),
         })
+    }
+
+    fn graph(&self, level: Level, self_loops: bool) -> Graph {
+        Graph::of(
+            self.profile().call_tree(),
+            self.operations(),
+            level,
+            self_loops,
+        )
     }
 
     /// Returns the calls of all valid traces as folded stacks: one line for each list of callers,
@@ -128,39 +250,35 @@ impl TraceAnalysis {
     }
 
     /// Returns the operations with their response times; operations with the most calls come first.
-    fn timed(&self) -> impl Iterator<Item = (&Operation, &Timed)> {
-        let times = self.profile().times().iter();
-        let timed = times.map(|(kind, timed)| (self.operations().of_kind(*kind), timed));
-        let mut timed: Vec<(&Operation, &Timed)> = timed.collect();
+    fn timed(&self) -> Vec<(Operation<'_>, &Timed)> {
+        let times = self.profile().times.iter();
+        let timed = times.map(|(kind, timed)| (self.operations().of_kind(kind), timed));
+        let mut timed: Vec<_> = timed.collect();
         // Sorted by name, independent of the order of arrival.
-        timed.sort_by_key(|&(operation, timed)| {
-            let name = (&*operation.signature, &*operation.component);
+        timed.sort_by_key(|&(operation, timed): &(Operation<'_>, &Timed)| {
+            let name = (operation.signature, operation.component);
             (std::cmp::Reverse(timed.durations.calls()), name)
         });
-        timed.into_iter()
+        timed
     }
 
-    /// Returns the dependencies of operations by their signatures, as in the list of operations.
-    fn operation_dependencies(&self, self_loops: bool) -> Vec<Value> {
+    /// Returns the dependencies of operations on all hosts together.
+    fn operation_dependencies(&self, self_loops: bool) -> Dependencies<'_> {
         let operations = self.operations();
-        let mut calls = std::collections::BTreeMap::new();
+        let mut calls = BTreeMap::new();
+        // Position 0 is the entry.
+        let position = |id| operations.kind_of(id).position() + 1;
         for (from, to, count) in self.profile().call_tree().calls() {
-            let kind = |id| operations.operation(id).kind;
-            let (from, to) = (from.map(kind), Some(kind(to)));
+            let (from, to) = (from.map_or(0, position), position(to));
             if from != to || self_loops {
                 add_count(calls.entry((from, to)).or_default(), count);
             }
         }
-        let name =
-            |kind: Option<KindId>| kind.map_or(ENTRY, |kind| &*operations.of_kind(kind).signature);
-        let mut calls: Vec<_> = calls.into_iter().collect();
-        calls.sort_by_key(|((from, to), _)| (name(*from), name(*to)));
-        let calls = calls.into_iter();
-        calls
-            .map(
-                |((from, to), count)| json!({ "from": name(from), "to": name(to), "count": count }),
-            )
-            .collect()
+        let signatures = operations.kinds().map(|it| it.signature);
+        let names = [ENTRY].into_iter().chain(signatures).map(Cow::Borrowed);
+        let edges = calls.into_iter();
+        let edges = edges.map(|((from, to), calls)| GraphEdge { from, to, calls });
+        Dependencies::new(names.collect(), edges.collect())
     }
 }
 
@@ -194,9 +312,9 @@ impl ClosedTrace {
 pub fn report(analysis: &TraceAnalysis, title: &str) -> String {
     let (profile, operations) = (analysis.profile(), analysis.operations());
     let tree = profile.call_tree();
-    let shared = shared_beginning(profile.times().keys().filter_map(|kind| {
-        let operation = operations.of_kind(*kind);
-        (!operation.component.is_empty()).then_some(&*operation.component)
+    let shared = shared_beginning(profile.times.iter().filter_map(|(kind, _)| {
+        let operation = operations.of_kind(kind);
+        (!operation.component.is_empty()).then_some(operation.component)
     }));
     let views = [
         ("Components", Level::Components),
@@ -205,8 +323,7 @@ pub fn report(analysis: &TraceAnalysis, title: &str) -> String {
         ("Components on hosts", Level::HostComponents),
         ("Operations on hosts", Level::HostOperations),
     ];
-    let graphs =
-        views.map(|(name, level)| picture(name, Graph::of(tree, operations, level, false), shared));
+    let graphs = views.map(|(name, level)| picture(name, analysis.graph(level, false), shared));
     let call_tree = Graph::of_tree(&tree.without_hosts(operations), operations, false);
     let mut graphs = graphs.to_vec();
     graphs.push(picture("Call tree", call_tree, shared));
@@ -223,33 +340,23 @@ pub fn report(analysis: &TraceAnalysis, title: &str) -> String {
     });
     let slowest = profile.slowest().iter();
     let slowest = slowest.map(|trace| waterfall(trace, "one of the slowest", operations, shared));
-    let timed = analysis.timed().map(|it| {
+    let timed = analysis.timed().into_iter().map(|it| {
         let mut figures = operation_figures(&it);
         if let Some(fields) = figures.as_object_mut() {
             fields.insert("buckets".to_owned(), json!(it.1.durations.buckets()));
-            let component = without(&it.0.component, shared);
+            let component = without(it.0.component, shared);
             fields.insert("component".to_owned(), json!(component));
         }
         figures
     });
-    let mut document = analysis.document(false);
-    if let Some(fields) = document.as_object_mut() {
-        fields.insert("title".to_owned(), json!(title));
-        fields.insert("shared".to_owned(), json!(shared));
-        fields.insert("timed".to_owned(), timed.collect());
-        fields.insert("pictures".to_owned(), json!(graphs));
-        fields.insert("waterfalls".to_owned(), slowest.chain(examples).collect());
-        // The page takes these values from the lists above, and cannot hold the ids as numbers.
-        for unused in [
-            "classes",
-            "dependencies",
-            "graphs",
-            "operations",
-            "sessions",
-        ] {
-            fields.remove(unused);
-        }
-    }
+    let document = json!({
+        "traces": analysis.figures(classes.len()),
+        "title": title,
+        "shared": shared,
+        "timed": timed.collect::<Vec<_>>(),
+        "pictures": graphs,
+        "waterfalls": slowest.chain(examples).collect::<Vec<_>>(),
+    });
     // Whatever the names contain, they cannot end the script.
     let data = document.to_string().replace('<', "\\u003c");
     let page = PAGE.replacen(STYLE_PLACE, PAGE_STYLE, 1);
@@ -276,12 +383,12 @@ fn without<'a>(name: &'a str, beginning: &str) -> &'a str {
 }
 
 /// Returns the figures of one operation.
-fn operation_figures((operation, timed): &(&Operation, &Timed)) -> Value {
-    let times = timed.durations.times(&operation.signature);
+fn operation_figures((operation, timed): &(Operation<'_>, &Timed)) -> Value {
+    let times = timed.durations.times(operation.signature);
     json!({
-        "operation": &*operation.signature,
-        "component": &*operation.component,
-        "name": &*operation.name,
+        "operation": operation.signature,
+        "component": operation.component,
+        "name": operation.name(),
         "count": times.calls,
         "failed": timed.failed,
         "mean_ns": times.mean_ns,
@@ -293,20 +400,10 @@ fn operation_figures((operation, timed): &(&Operation, &Timed)) -> Value {
     })
 }
 
-fn dependencies(graph: &Graph) -> Value {
-    let name = |node: usize| graph.nodes[node].full_name();
-    let mut edges: Vec<_> = graph.edges.iter().collect();
-    edges.sort_by_cached_key(|edge| (name(edge.from), name(edge.to)));
-    let edges = edges.into_iter();
-    edges
-        .map(|edge| json!({ "from": name(edge.from), "to": name(edge.to), "count": edge.calls }))
-        .collect()
-}
-
-fn short_name(operation: &Operation) -> String {
+fn short_name(operation: Operation<'_>) -> String {
     match operation.component.is_empty() {
-        true => operation.name.as_ref().to_owned(),
-        false => format!("{}.{}", operation.component, operation.name),
+        true => operation.name(),
+        false => format!("{}.{}", operation.component, operation.name()),
     }
 }
 
@@ -363,7 +460,7 @@ fn waterfall(trace: &Trace, why: &str, operations: &Operations, shared: &str) ->
             let after = nanos_between(start, call.tin);
             json!([
                 name,
-                &*operation.host,
+                operation.host,
                 call.ess,
                 after,
                 call.nanos(),

@@ -27,7 +27,7 @@ impl ClosedTrace {
                 trace_id: self.trace.id,
                 tin: call.tin,
                 tout: call.tout,
-                hostname: (*operation.host).to_owned(),
+                hostname: operation.host.to_owned(),
                 eoi: call.eoi,
                 ess: call.ess,
             }

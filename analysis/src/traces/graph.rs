@@ -67,26 +67,34 @@ impl Level {
         (Self::HostOperations, "host-operations"),
     ];
 
-    fn node(self, operation: &Operation) -> GraphNode {
-        let text = |text: &str| text.to_owned();
-        let (host, component) = (text(&operation.host), text(&operation.component));
+    fn node(self, operation: Operation<'_>) -> GraphNode {
+        let host = operation.host.to_owned();
+        let component = operation.component.to_owned();
         let (groups, label) = match self {
             Self::Components => (vec![], component),
             Self::HostComponents => (vec![host], component),
             Self::Hosts => (vec![], host),
-            Self::HostOperations => (vec![host, component], text(&operation.name)),
-            Self::Operations => (vec![component], text(&operation.name)),
+            Self::HostOperations => (vec![host, component], operation.name()),
+            Self::Operations => (vec![component], operation.name()),
         };
         GraphNode { groups, label }
     }
 
-    /// Returns the key of a node. Operations with the same short name are different nodes.
-    fn key(self, operation: &Operation) -> (GraphNode, &str) {
-        let signature = match self {
-            Self::HostOperations | Self::Operations => &operation.signature,
-            Self::Components | Self::HostComponents | Self::Hosts => "",
-        };
-        (self.node(operation), signature)
+    /// Returns the key of a node: host, component and signature, as far as the level distinguishes
+    /// them. Operations with the same short name are different nodes.
+    fn key(self, operation: Operation<'_>) -> [&str; 3] {
+        let Operation {
+            host,
+            component,
+            signature,
+        } = operation;
+        match self {
+            Self::Components => ["", component, ""],
+            Self::HostComponents => [host, component, ""],
+            Self::Hosts => [host, "", ""],
+            Self::HostOperations => [host, component, signature],
+            Self::Operations => ["", component, signature],
+        }
     }
 }
 
@@ -120,12 +128,11 @@ impl Graph {
             if let Some(known) = of_operation.get(&id) {
                 return *known;
             }
-            let position = *known
-                .entry(level.key(operations.operation(id)))
-                .or_insert_with_key(|(node, _)| {
-                    nodes.push(node.clone());
-                    nodes.len() - 1
-                });
+            let operation = operations.operation(id);
+            let position = *known.entry(level.key(operation)).or_insert_with(|| {
+                nodes.push(level.node(operation));
+                nodes.len() - 1
+            });
             of_operation.insert(id, position);
             position
         };
@@ -155,7 +162,7 @@ impl Graph {
             };
             nodes.push(GraphNode {
                 groups: Vec::new(),
-                label: format!("{host}{}.{}", operation.component, operation.name),
+                label: format!("{host}{}.{}", operation.component, operation.name()),
             });
             edges.push(GraphEdge {
                 from: node.parent,

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::TraceAnalysis;
 use super::assemble::Metadata;
-use super::call_tree::{AddedCalls, ENTRY, NO_NODE};
+use super::call_tree::{AddedCalls, ENTRY};
 use super::counts::add_count;
 use super::events::Event;
 use super::operations::{KindId, OperationId, Operations};
@@ -70,7 +70,7 @@ impl TraceAnalysis {
                 .merge_beyond(from, operations.operation(to), calls);
         }
         for times in part.times {
-            let timed = profile.timed(operations.kind(times.kind));
+            let timed = profile.times.of(operations.kind(times.kind));
             timed.durations.add_all(&times.counts, times.total_ns);
             add_count(&mut timed.failed, times.failed);
         }
@@ -87,9 +87,8 @@ impl TraceAnalysis {
         }
         for (id, placed) in part.placed {
             let mut placed = placed.into_owned();
-            for node in &mut placed.nodes {
-                *node = nodes[*node].unwrap_or(NO_NODE);
-            }
+            let moved = placed.nodes.iter().map(|node| nodes[node?]);
+            placed.nodes = moved.collect();
             profile.links.remember(id, placed);
         }
         for (id, is_late) in part.closed {

@@ -24,25 +24,26 @@ pub(super) const ASYNC: &str = "async ";
 pub struct OperationId(pub(super) u32);
 
 /// An operation on a host.
-#[derive(Debug, Clone)]
-pub struct Operation {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation<'a> {
     /// Its host.
-    pub host: Arc<str>,
+    pub host: &'a str,
     /// Its class or module.
-    pub component: Arc<str>,
-    /// Its name and, in short, its parameters: `getBook(..)`, `getOffers()`.
-    pub name: Arc<str>,
+    pub component: &'a str,
     /// Its signature, as in the records.
-    pub signature: Arc<str>,
-    /// The same number for the same operation on all hosts.
-    pub(super) kind: KindId,
+    pub signature: &'a str,
 }
 
-impl Operation {
+impl Operation<'_> {
+    /// Returns its name and, in short, its parameters: `getBook(..)`, `getOffers()`.
+    pub fn name(&self) -> String {
+        split(self.signature).1
+    }
+
     /// Returns its signature with its component. The signature in an event can have another one: the
     /// class that declares the operation, instead of the object's.
     pub(super) fn full_signature(&self) -> String {
-        let (signature, component) = (&*self.signature, &*self.component);
+        let (signature, component) = (self.signature, self.component);
         let (own, _) = split(signature);
         let head = signature
             .split_once('(')
@@ -82,9 +83,11 @@ pub(super) struct TextId(u32);
 #[derive(Debug)]
 pub struct Operations {
     texts: Texts,
-    kinds: Vec<Operation>,
+    /// The class if the signature has another one, and the signature.
+    kinds: Vec<(Option<TextId>, TextId)>,
     kind_ids: HashMap<(Option<TextId>, TextId), KindId>,
-    list: Vec<Operation>,
+    /// Host, and operation without a host.
+    list: Vec<(TextId, KindId)>,
     ids: HashMap<(TextId, KindId), OperationId>,
 }
 
@@ -115,31 +118,53 @@ impl Default for Operations {
 
 impl Operations {
     /// The operation with this number.
-    pub fn get(&self, id: OperationId) -> Option<&Operation> {
-        self.list.get(id.position())
+    pub fn get(&self, id: OperationId) -> Option<Operation<'_>> {
+        let (host, kind) = *self.list.get(id.position())?;
+        Some(Operation {
+            host: self.texts.get(host),
+            ..self.of_kind(kind)
+        })
     }
 
     /// An operation whose number is from these operations.
-    pub(super) fn operation(&self, id: OperationId) -> &Operation {
-        &self.list[id.position()]
+    pub(super) fn operation(&self, id: OperationId) -> Operation<'_> {
+        self.get(id).expect("the number is from these operations")
     }
 
-    /// All operations on their hosts, by number.
-    pub(super) fn all(&self) -> &[Operation] {
-        &self.list
+    /// Returns the same number for the same operation on all hosts.
+    pub(super) fn kind_of(&self, id: OperationId) -> KindId {
+        self.list[id.position()].1
+    }
+
+    /// All operations by number: host, and operation without a host.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&str, KindId)> {
+        let list = self.list.iter();
+        list.map(|(host, kind)| (self.texts.get(*host), *kind))
     }
 
     /// All operations without hosts, by number.
-    pub(super) fn kinds(&self) -> &[Operation] {
-        &self.kinds
+    pub(super) fn kinds(&self) -> impl Iterator<Item = Operation<'_>> {
+        self.kinds.iter().map(|kind| self.without_host(*kind))
     }
 
     /// The operation of this kind, without a host.
-    pub(super) fn of_kind(&self, kind: KindId) -> &Operation {
-        &self.kinds[kind.position()]
+    pub(super) fn of_kind(&self, kind: KindId) -> Operation<'_> {
+        self.without_host(self.kinds[kind.position()])
     }
 
-    pub(super) fn text_of(&self, text: TextId) -> Arc<str> {
+    fn without_host(&self, (class, signature): (Option<TextId>, TextId)) -> Operation<'_> {
+        let signature = self.texts.get(signature);
+        Operation {
+            host: "",
+            component: match class {
+                Some(class) => self.texts.get(class),
+                None => split(signature).0,
+            },
+            signature,
+        }
+    }
+
+    pub(super) fn text_of(&self, text: TextId) -> &str {
         self.texts.get(text)
     }
 
@@ -153,29 +178,17 @@ impl Operations {
         if let Some(known) = self.kind_ids.get(&(class, signature)) {
             return *known;
         }
-        let text = self.texts.get(signature);
-        let (component, name) = split(&text);
         // The class adds nothing if the signature contains it, too.
-        if let Some(named) = class.map(|class| self.texts.get(class)) {
-            if named.is_empty() || *named == *component {
-                let kind = self.kind(None, signature);
-                return self.remember(class, signature, kind);
-            }
+        let (component, _) = split(self.texts.get(signature));
+        let named = class.map(|class| self.texts.get(class));
+        if named.is_some_and(|named| named.is_empty() || named == component) {
+            let kind = self.kind(None, signature);
+            return self.remember(class, signature, kind);
         }
-        let component = match class {
-            Some(class) => self.texts.get(class),
-            None => component.into(),
-        };
         let Some(kind) = next_number(self.kinds.len()).map(KindId) else {
             return KindId(0);
         };
-        self.kinds.push(Operation {
-            host: "".into(),
-            component,
-            name: name.into(),
-            signature: text,
-            kind,
-        });
+        self.kinds.push((class, signature));
         self.remember(class, signature, kind)
     }
 
@@ -194,11 +207,7 @@ impl Operations {
         let Some(id) = next_number(self.list.len()).map(OperationId) else {
             return OperationId(0);
         };
-        let operation = Operation {
-            host: self.texts.get(host),
-            ..self.of_kind(kind).clone()
-        };
-        self.list.push(operation);
+        self.list.push((host, kind));
         self.ids.insert((host, kind), id);
         id
     }
@@ -233,8 +242,8 @@ impl Texts {
         id
     }
 
-    pub(super) fn get(&self, id: TextId) -> Arc<str> {
-        Arc::clone(&self.list[id.0 as usize])
+    pub(super) fn get(&self, id: TextId) -> &str {
+        &self.list[id.0 as usize]
     }
 }
 

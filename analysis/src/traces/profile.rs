@@ -8,10 +8,10 @@ use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::assemble::ClosedTrace;
-use super::call_tree::{CallTree, ENTRY, NO_NODE};
+use super::call_tree::{CallNodes, CallTree, ENTRY};
 use super::counts::{TraceCounts, add_count};
 use super::operations::{KindId, OperationId, Operations};
-use super::tree::{Outcome, Trace, widen};
+use super::tree::{Call, Outcome, Trace, widen};
 use crate::filters::Durations;
 
 /// The most operations with response times of their own; further ones are measured together.
@@ -61,16 +61,32 @@ pub(super) struct Timed {
     pub(super) failed: u64,
 }
 
+/// Response times by operation.
+#[derive(Debug, Default)]
+pub(super) struct Times {
+    /// By the numbers of the operations.
+    by_kind: Vec<Option<Box<Timed>>>,
+    count: usize,
+}
+
 /// The operation and depth of each call: the shape of a trace.
-pub(super) type Shape = Box<[(OperationId, i32)]>;
+type Shape = [(OperationId, i32)];
+
+/// The traces of a class.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) class: TraceClass,
+    /// The nodes of its calls, after one of its traces was placed below the entry.
+    nodes: Option<CallNodes>,
+}
 
 /// The results of valid traces.
 #[derive(Debug, Default)]
 pub struct Profile {
     pub(super) counts: TraceCounts,
     pub(super) tree: CallTree,
-    pub(super) times: HashMap<KindId, Timed>,
-    pub(super) classes: HashMap<Shape, TraceClass>,
+    pub(super) times: Times,
+    pub(super) classes: HashMap<Box<Shape>, Known>,
     class_calls: usize,
     pub(super) sessions: BTreeMap<Box<str>, Session>,
     pub(super) slowest: Vec<Trace>,
@@ -92,7 +108,7 @@ pub(super) struct Links {
 /// The nodes of a trace's calls in the call tree.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Placed {
-    pub(super) nodes: Box<[usize]>,
+    pub(super) nodes: CallNodes,
     event_calls: Box<[u32]>,
 }
 
@@ -110,7 +126,7 @@ impl Profile {
     /// Returns the equivalence classes; classes with the most traces come first. Operations on
     /// different hosts are distinct.
     pub fn classes(&self) -> Vec<&TraceClass> {
-        let mut classes: Vec<_> = self.classes.values().collect();
+        let mut classes: Vec<_> = self.classes.values().map(|it| &it.class).collect();
         classes.sort_by_key(|class| class.rank());
         classes
     }
@@ -118,10 +134,10 @@ impl Profile {
     /// Returns the equivalence classes without distinguishing hosts.
     pub fn classes_without_hosts(&self, operations: &Operations) -> Vec<TraceClass> {
         let mut merged: HashMap<Vec<(KindId, i32)>, TraceClass> = HashMap::default();
-        for (shape, class) in &self.classes {
+        for (shape, Known { class, .. }) in &self.classes {
             let shape = shape
                 .iter()
-                .map(|(id, depth)| (operations.operation(*id).kind, *depth))
+                .map(|(id, depth)| (operations.kind_of(*id), *depth))
                 .collect();
             match merged.entry(shape) {
                 Entry::Occupied(entry) => {
@@ -151,10 +167,6 @@ impl Profile {
     /// the Unix epoch.
     pub fn span(&self) -> Option<(i64, i64)> {
         self.span
-    }
-
-    pub(super) fn times(&self) -> &HashMap<KindId, Timed> {
-        &self.times
     }
 
     /// Adds a closed trace.
@@ -222,31 +234,46 @@ impl Profile {
     /// Places a trace below a node, and then the traces that waited for it.
     fn place(&mut self, trace: Trace, base: usize, operations: &Operations) {
         let mut ready = vec![(trace, base)];
+        let mut shape = Vec::new();
         while let Some((mut trace, base)) = ready.pop() {
-            let nodes = self.tree.add(&trace, base);
-            let placed = Placed {
-                nodes: nodes.into(),
-                event_calls: std::mem::take(&mut trace.event_calls).into(),
+            self.measure(&trace, operations);
+            self.compare(&trace);
+            let (id, total_ns) = (trace.id, trace.nanos());
+            let event_calls = std::mem::take(&mut trace.event_calls);
+            shape.clear();
+            shape.extend(trace.calls.iter().map(Call::shape));
+            let mut known = self.classes.get_mut(&*shape);
+            let mut below_entry = known.as_deref_mut().filter(|_| base == ENTRY);
+            let nodes = below_entry.as_ref().and_then(|it| it.nodes.clone());
+            let nodes = self.tree.add(&trace, base, nodes);
+            if let Some(known) = &mut below_entry {
+                known.nodes.get_or_insert_with(|| nodes.clone());
+            }
+            let class = TraceClass {
+                traces: 1,
+                total_ns,
+                example: trace,
             };
-            for child in self.links.take_waiting(trace.id).into_iter().flatten() {
+            match known {
+                Some(known) => known.class.merge(class),
+                None => self.add_class(class),
+            }
+            let placed = Placed {
+                nodes,
+                event_calls: event_calls.into(),
+            };
+            for child in self.links.take_waiting(id).into_iter().flatten() {
                 let base = child.parent.and_then(|(_, position)| placed.node(position));
                 ready.push((child, self.counted(base)));
             }
-            self.links.remember(trace.id, placed);
-            self.measure(&trace, operations);
-            self.compare(&trace);
-            self.add_class(TraceClass {
-                traces: 1,
-                total_ns: trace.nanos(),
-                example: trace,
-            });
+            self.links.remember(id, placed);
         }
     }
 
     fn measure(&mut self, trace: &Trace, operations: &Operations) {
         self.counts.asynchronous += trace.asynchronous() as u64;
         for call in &trace.calls {
-            let timed = self.timed(operations.operation(call.operation).kind);
+            let timed = self.times.of(operations.kind_of(call.operation));
             timed.durations.add(call.nanos());
             timed.failed += u64::from(call.failed);
         }
@@ -255,15 +282,6 @@ impl Profile {
         if let Some(name) = &trace.session {
             self.add_session(name, Session { traces: 1, span });
         }
-    }
-
-    /// Returns the figures to which an operation's times are added.
-    pub(super) fn timed(&mut self, kind: KindId) -> &mut Timed {
-        let kind = match self.times.len() < MAX_TIMED || self.times.contains_key(&kind) {
-            true => kind,
-            false => KindId(0),
-        };
-        self.times.entry(kind).or_default()
     }
 
     /// Adds traces of a session.
@@ -297,17 +315,41 @@ impl Profile {
     }
 
     /// Adds traces of a class.
-    pub(super) fn add_class(&mut self, class: TraceClass) {
-        let calls = class.example.calls.iter();
-        let shape: Shape = calls.map(|call| (call.operation, call.ess)).collect();
+    pub(super) fn add_class(&mut self, mut class: TraceClass) {
+        let shape: Box<Shape> = class.example.calls.iter().map(Call::shape).collect();
         if let Some(known) = self.classes.get_mut(&shape) {
-            known.merge(class);
+            known.class.merge(class);
         } else if self.class_calls + shape.len() <= MAX_CLASS_CALLS {
             self.class_calls += shape.len();
-            self.classes.insert(shape, class);
+            class.example.calls.shrink_to_fit();
+            self.classes.insert(shape, Known { class, nodes: None });
         } else {
             add_count(&mut self.counts.without_class, class.traces);
         }
+    }
+}
+
+impl Times {
+    /// Returns the figures to which an operation's times are added.
+    pub(super) fn of(&mut self, kind: KindId) -> &mut Timed {
+        let known = self.by_kind.get(kind.position());
+        let is_known = known.is_some_and(Option::is_some);
+        let position = match is_known || self.count < MAX_TIMED {
+            true => kind.position(),
+            false => 0,
+        };
+        if position >= self.by_kind.len() {
+            self.by_kind.resize_with(position + 1, || None);
+        }
+        self.by_kind[position].get_or_insert_with(|| {
+            self.count += 1;
+            Box::default()
+        })
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (KindId, &Timed)> {
+        let times = (0..).map(KindId).zip(&self.by_kind);
+        times.filter_map(|(kind, timed)| Some((kind, timed.as_deref()?)))
     }
 }
 
@@ -369,9 +411,6 @@ impl Placed {
             true => position,
             false => usize::try_from(*self.event_calls.get(position)?).ok()?,
         };
-        self.nodes
-            .get(call)
-            .copied()
-            .filter(|node| *node != NO_NODE)
+        self.nodes.get(call)
     }
 }

@@ -123,8 +123,8 @@ impl TraceAnalysis {
     pub fn save(&self, output: impl io::Write) -> io::Result<()> {
         let (assembler, profile) = (&self.assembler, &self.profile);
         let operations = &assembler.operations;
-        let text = |text| Cow::Owned(String::from(&*operations.text_of(text)));
-        let (kinds, all) = (operations.kinds().iter(), operations.all().iter());
+        let text = |text| Cow::Borrowed(operations.text_of(text));
+        let (kinds, all) = (operations.kinds(), operations.all());
         let nodes = profile.tree.nodes().iter().filter_map(|node| {
             Some((
                 node.operation?,
@@ -135,7 +135,7 @@ impl TraceAnalysis {
             ))
         });
         let times = profile.times.iter().map(|(kind, timed)| SavedTimes {
-            kind: *kind,
+            kind,
             failed: timed.failed,
             total_ns: timed.durations.total_ns(),
             counts: timed.durations.counts(),
@@ -146,7 +146,7 @@ impl TraceAnalysis {
             id: *id,
             session: trace
                 .session
-                .map(|session| Cow::Owned((*assembler.sessions.get(session)).into())),
+                .map(|session| Cow::Borrowed(assembler.sessions.get(session))),
             metadata: trace.metadata.map(|it| SavedMetadata {
                 host: text(it.host),
                 parent: it.parent,
@@ -158,16 +158,20 @@ impl TraceAnalysis {
         let saved = Saved {
             format: FORMAT.into(),
             kinds: kinds
-                .map(|it| ((*it.component).into(), (*it.signature).into()))
+                .map(|it| (it.component.into(), it.signature.into()))
                 .collect(),
-            operations: all.map(|it| ((*it.host).into(), it.kind)).collect(),
+            operations: all.map(|(host, kind)| (host.into(), kind)).collect(),
             counts: profile.counts.clone().with_records(&assembler.counts),
             span: profile.span,
             newest: assembler.newest,
             tree: nodes.collect(),
             beyond: profile.tree.beyond().collect(),
             times: times.collect(),
-            classes: profile.classes.values().map(Cow::Borrowed).collect(),
+            classes: profile
+                .classes
+                .values()
+                .map(|it| Cow::Borrowed(&it.class))
+                .collect(),
             sessions: Cow::Borrowed(&profile.sessions),
             slowest: Cow::Borrowed(&profile.slowest),
             placed: placed.map(|(id, it)| (id, Cow::Borrowed(it))).collect(),
@@ -245,8 +249,9 @@ impl Saved<'_> {
         for event in self.open.iter().flat_map(|trace| trace.events.iter()) {
             kind(event.operation, "an event")?;
         }
-        for node in self.placed.iter().flat_map(|(_, placed)| &placed.nodes) {
-            below(*node, self.tree.len() + 1, "a trace", "node")?;
+        let placed = self.placed.iter();
+        for node in placed.flat_map(|(_, placed)| placed.nodes.iter().flatten()) {
+            below(node, self.tree.len() + 1, "a trace", "node")?;
         }
         Ok(())
     }

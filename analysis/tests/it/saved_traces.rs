@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::support::{identity, numbered, parcel};
 use crate::traces::{
-    Dice, TraceRecord, analyse, known_traces, log, parcels, records_of, take_first_of_some,
+    Dice, TraceRecord, analyse, document, known_traces, log, parcels, records_of,
+    take_first_of_some,
 };
 
 /// Returns the saved results of an analysis of these parcels.
@@ -43,7 +44,7 @@ pub(crate) fn found(mut analysis: TraceAnalysis) -> (Value, Vec<String>) {
     let folded = analysis.folded();
     let mut folded: Vec<_> = folded.lines().map(str::to_owned).collect();
     folded.sort();
-    (analysis.document(true), folded)
+    (document(&analysis), folded)
 }
 
 fn whole(parcels: &[Parcel], settings: &TraceSettings) -> (Value, Vec<String>) {

@@ -12,7 +12,7 @@ use baler_connector_kieker::types::OperationExecutionRecord;
 use proptest::prelude::*;
 
 use crate::saved_traces::{found, loaded, merged, saved};
-use crate::traces::{Dice, analyse, log, parcel_of};
+use crate::traces::{Dice, analyse, document, log, parcel_of};
 
 type Attributes = BTreeMap<String, AnyValue<'static>>;
 
@@ -198,7 +198,7 @@ proptest! {
             calls(&otel_closed, otel.operations()),
             calls(&kieker_closed, kieker.operations())
         );
-        prop_assert_eq!(otel.document(true), kieker.document(true));
+        prop_assert_eq!(document(&otel), document(&kieker));
     }
 
     #[test]
@@ -212,10 +212,10 @@ proptest! {
         let mut spans: Vec<_> = spans.collect();
         let settings = TraceSettings::default();
         let expected = analysed(&spans);
-        let before = expected.0.document(true);
+        let before = document(&expected.0);
         Dice(seed | 1).shuffle(&mut spans);
         let (analysis, closed) = analysed(&spans);
-        prop_assert_eq!(&analysis.document(true), &before);
+        prop_assert_eq!(&document(&analysis), &before);
         prop_assert_eq!(
             calls(&closed, analysis.operations()),
             calls(&expected.1, expected.0.operations())
@@ -255,7 +255,7 @@ fn asynchronous_and_failed_calls_are_counted_and_shown() {
     assert!(marks.eq(expected));
     let own: Vec<_> = trace.callers().iter().map(|(_, own)| *own).collect();
     assert_eq!(own, [0, 40, 120, 10]);
-    let document = analysis.document(false);
+    let document = document(&analysis);
     assert_eq!(document["traces"]["asynchronous"], 2);
     assert_eq!(document["operations"][0]["failed"], 1);
     assert_eq!(document["operations"][0]["operation"], "lib.work()");
@@ -367,7 +367,7 @@ fn executions_of_spans_and_of_events_give_the_same_traces() {
     let (from_events, closed) = analyse(&events, TraceSettings::default());
     let records = executions_of(&closed, from_events.operations());
     let (from_executions, _) = analysed(&records);
-    let [made, given] = [&from_executions, &from_events].map(|it| it.document(true));
+    let [made, given] = [&from_executions, &from_events].map(document);
     assert_eq!(made["traces"]["valid"], 500);
     for part in ["graphs", "classes", "sessions"] {
         assert_eq!(made[part], given[part], "{part}");

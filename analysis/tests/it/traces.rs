@@ -95,6 +95,11 @@ pub(crate) fn analyse(
     (analysis, closed)
 }
 
+/// The results as a document, with calls within a node.
+pub(crate) fn document(analysis: &TraceAnalysis) -> serde_json::Value {
+    serde_json::to_value(analysis.document(true)).unwrap()
+}
+
 /// Edges by the names of their nodes.
 type Edges = BTreeMap<(String, String), u64>;
 
@@ -220,8 +225,8 @@ fn tree(tree: &CallTree, operations: &Operations, with_hosts: bool) -> String {
         };
         names.push(format!(
             "{host}{}.{}",
-            last_part(&operation.component),
-            operation.name
+            last_part(operation.component),
+            operation.name()
         ));
         children
             .entry(node.parent)
@@ -340,7 +345,8 @@ fn calls(closed: &[ClosedTrace], operations: &Operations) -> BTreeMap<i64, BTree
         let name = |position: usize| {
             let call = trace.calls[position];
             let operation = operations.get(call.operation).unwrap();
-            let name = operation.name.split('(').next().unwrap();
+            let name = operation.name();
+            let name = name.split('(').next().unwrap();
             format!(
                 "{},{} {}-{} {} {}.{name}",
                 call.eoi,
@@ -348,7 +354,7 @@ fn calls(closed: &[ClosedTrace], operations: &Operations) -> BTreeMap<i64, BTree
                 call.tin,
                 call.tout,
                 operation.host,
-                last_part(&operation.component)
+                last_part(operation.component)
             )
         };
         let callers = trace.callers().into_iter().enumerate();
@@ -592,12 +598,7 @@ fn every_tree_of_20_000_generated_traces_is_exact() {
         let known = &traces[usize::try_from(trace.id - 1_000).unwrap()];
         let calls = trace.calls.iter().map(|call| {
             (
-                operations
-                    .get(call.operation)
-                    .unwrap()
-                    .signature
-                    .as_ref()
-                    .to_owned(),
+                operations.get(call.operation).unwrap().signature.to_owned(),
                 call.ess,
             )
         });
@@ -624,7 +625,7 @@ fn every_tree_of_20_000_generated_traces_is_exact() {
             *expected.entry((caller, signature(*operation))).or_default() += 1;
         }
     }
-    let document = analysis.document(true);
+    let document = document(&analysis);
     let name = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     let dependencies = document["dependencies"]
         .as_array()

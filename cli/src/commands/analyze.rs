@@ -10,10 +10,11 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
 
-use baler_analysis::traces::{TraceSettings, TraceStage};
+use baler_analysis::traces::{Level, TraceDocument, TraceSettings, TraceStage};
 use baler_analysis::{Source, Stage};
 use baler_common::number::to_usize;
 use baler_common::transport::Browse;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::args::AnalyzeArgs;
@@ -67,22 +68,22 @@ pub(super) fn run(args: &AnalyzeArgs, quiet: bool, shutdown: &Shutdown) -> Resul
     if let Some(path) = &args.report {
         files::report(&traces, path, &format!("Traces of {}", read.endpoint))?;
     }
-    let mut document = json!({
+    let mut head = json!({
         "from": read.endpoint,
         "records": read.records,
         "refused": read.refused,
     });
-    filters::insert(counting.as_ref(), &mut document);
-    output::extend(
-        &mut document,
-        &traces.read(|it| it.document(args.self_loops)),
-    );
-    let mut code = Code::Done;
-    if let Some((figures, ended)) = written {
-        output::insert(&mut document, "executions", figures);
-        code = ended;
-    }
-    output::result(args.format, &document, || text(&document))?;
+    filters::insert(counting.as_ref(), &mut head);
+    let (executions, code) = written.unzip();
+    traces.read(|analysis| {
+        let document = Document {
+            head,
+            traces: analysis.document(args.self_loops),
+            executions,
+        };
+        output::result(args.format, &document, || document.text())
+    })?;
+    let code = code.unwrap_or(Code::Done);
     Ok(match code {
         _ if read.refused > 0 => Code::Data,
         Code::Done if read.is_partial => Code::Incomplete,
@@ -195,49 +196,63 @@ fn read_medium(
     })
 }
 
-/// Formats the document as text: figures, and the slowest of the most frequent operations.
-fn text(document: &Value) -> String {
-    let from = output::text_of(document, "from").to_owned();
-    let mut figures = vec![("from".to_owned(), from)];
-    let mut traces = document["traces"].clone();
-    for (name, shown) in [
-        ("first_unix_ns", "first began"),
-        ("last_unix_ns", "last ended"),
-    ] {
-        let time = output::take(&mut traces, name).as_i64().map(output::time);
-        figures.extend(time.map(|time| (shown.to_owned(), time)));
-    }
-    figures.extend(output::figures_of(&traces));
-    if let Some(executions) = document.get("executions") {
-        let to = output::text_of(executions, "to").to_owned();
-        let delivered = output::number(output::count_of(executions, "delivered"));
-        let rows = [("executions to", to), ("executions delivered", delivered)];
-        figures.extend(rows.map(|(name, value)| (name.to_owned(), value)));
-    }
-    let operations = || output::items(document, "operations");
-    let components = || output::items(&document["graphs"], "components");
-    let more = |left: usize, what: &str| match left {
-        0 => String::new(),
-        left => {
-            let left = output::number(left as u64);
-            format!("  and {left} more {what}: see --format json, --report or --output\n")
+/// The result of the command.
+#[derive(Serialize)]
+struct Document<'a> {
+    /// The figures of the source.
+    #[serde(flatten)]
+    head: Value,
+    #[serde(flatten)]
+    traces: TraceDocument<'a>,
+    /// The figures of `--executions`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    executions: Option<Value>,
+}
+
+impl Document<'_> {
+    /// Formats the document as text: figures, and the slowest of the most frequent operations.
+    fn text(&self) -> String {
+        let from = output::text_of(&self.head, "from").to_owned();
+        let mut figures = vec![("from".to_owned(), from)];
+        let mut traces = self.traces.figures().clone();
+        for (name, shown) in [
+            ("first_unix_ns", "first began"),
+            ("last_unix_ns", "last ended"),
+        ] {
+            let time = output::take(&mut traces, name).as_i64().map(output::time);
+            figures.extend(time.map(|time| (shown.to_owned(), time)));
         }
-    };
-    let mut dependencies: Vec<_> = components().collect();
-    dependencies.sort_by_key(|it| Reverse(output::count_of(it, "count")));
-    let rows = dependencies.into_iter().take(MAX_ROWS).map(|it| {
-        vec![
-            output::text_of(it, "from").to_owned(),
-            output::text_of(it, "to").to_owned(),
-            output::number(output::count_of(it, "count")),
+        figures.extend(output::figures_of(&traces));
+        if let Some(executions) = &self.executions {
+            let to = output::text_of(executions, "to").to_owned();
+            let delivered = output::number(output::count_of(executions, "delivered"));
+            let rows = [("executions to", to), ("executions delivered", delivered)];
+            figures.extend(rows.map(|(name, value)| (name.to_owned(), value)));
+        }
+        let more = |all: usize, what: &str| match all.saturating_sub(MAX_ROWS) {
+            0 => String::new(),
+            left => {
+                let left = output::number(left as u64);
+                format!("  and {left} more {what}: see --format json, --report or --output\n")
+            }
+        };
+        let operations = self.traces.operations();
+        let more_operations = more(operations.len(), "operations");
+        let operations: Vec<Value> = operations.take(MAX_ROWS).collect();
+        let components = self.traces.dependencies(Level::Components);
+        let more_components = more(components.iter().len(), "dependencies");
+        let mut dependencies: Vec<_> = components.iter().collect();
+        dependencies.sort_by_key(|it| Reverse(it.count));
+        let rows = dependencies.into_iter().take(MAX_ROWS).map(|it| {
+            let count = output::number(it.count);
+            vec![it.from.to_owned(), it.to.to_owned(), count]
+        });
+        [
+            output::two_columns(&figures),
+            output::figures::operations_table(&operations) + &more_operations,
+            output::table(&["component", "calls component", "count"], &[2], rows)
+                + &more_components,
         ]
-    });
-    [
-        output::two_columns(&figures),
-        output::figures::operations_table(operations().take(MAX_ROWS))
-            + &more(operations().skip(MAX_ROWS).count(), "operations"),
-        output::table(&["component", "calls component", "count"], &[2], rows)
-            + &more(components().skip(MAX_ROWS).count(), "dependencies"),
-    ]
-    .join("\n")
+        .join("\n")
+    }
 }

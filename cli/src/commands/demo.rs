@@ -70,7 +70,7 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
         "received": source.records,
         "adds_up": report.adds_up() && source.records == report.stats().delivered,
         "kieker_bytes": kieker_bytes.load(Ordering::Relaxed),
-        "operations": traces.read(|it| output::take(&mut it.document(false), "operations")),
+        "operations": traces.read(|it| it.document(false).operations().collect::<Value>()),
         "call_tree": traces.read(call_tree),
     });
     let mut document = report.document.clone();
@@ -99,7 +99,7 @@ fn call_tree(analysis: &TraceAnalysis) -> Option<Value> {
     let calls = calls.map(|(call, (_, self_ns))| {
         let operation = analysis.operations().get(call.operation);
         json!({
-            "operation": operation.map_or("", |operation| &operation.signature),
+            "operation": operation.map_or("", |operation| operation.signature),
             "eoi": call.eoi,
             "ess": call.ess,
             "total_ns": call.nanos(),

@@ -115,6 +115,21 @@ pub(super) fn lines(text: &str) -> std::borrow::Cow<'_, str> {
     escape_but(text, |letter| matches!(letter, '\n' | '\t'))
 }
 
+/// Escapes control characters, except ends of lines and tabs. Each write is a whole text.
+pub(super) struct Escaped<W>(pub(super) W);
+
+impl<W: Write> Write for Escaped<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        self.0.write_all(lines(&text).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 /// Standard output for records. On a terminal, it removes the line of progress for good and escapes
 /// control characters. Each write is one or more whole lines.
 #[derive(Debug)]

@@ -37,7 +37,7 @@ fn an_operation_has_one_number_a_host_however_its_class_is_told() {
     let here = operations.id(one, plain);
     assert_eq!(operations.id(one, plain), here);
     assert_ne!(operations.id(two, plain), here);
-    assert_eq!(&*operations.get(here).unwrap().host, "one");
+    assert_eq!(operations.get(here).unwrap().host, "one");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_full_signature_has_the_class_of_the_object() {
 }
 
 #[test]
-#[should_panic(expected = "index out of bounds")]
+#[should_panic(expected = "the number is from these operations")]
 fn the_number_of_another_analysis_is_not_the_first_operation() {
     Operations::default().operation(OperationId(7));
 }

@@ -13,6 +13,7 @@ use serde_json::{Value as Json, json};
 
 use super::python;
 use super::records::{NOON, parcel};
+use crate::traces::document;
 
 /// The statements of the README's section, by the comments that they begin with.
 fn statements() -> BTreeMap<&'static str, Vec<&'static str>> {
@@ -118,7 +119,7 @@ fn the_queries_of_the_readme_find_what_the_analysis_of_traces_finds() {
     });
     traces.sort_unstable_by(|one, other| other.cmp(one));
     assert!(traces.len() > 10 && traces.len() < 990, "{}", traces.len());
-    let document = analysis.document(true);
+    let document = document(&analysis);
     let list = |name: &str| document[name].as_array().unwrap().clone();
     let milliseconds = |nanos: &Json| json!(nanos.as_f64().unwrap() / 1e6);
     let mut slowest = list("operations");
