@@ -540,13 +540,16 @@ impl ClosedIds {
     }
 }
 
+/// What a signature is with this host or class.
+type With<T> = (Option<u32>, T);
+
 /// Maps the strings of one chunk to their numbers in [`Operations`].
 struct TextCache<'a> {
     strings: Vec<&'a str>,
     texts: Vec<Option<TextId>>,
     /// By signature: the host or the class with which it came last, and the operation of both.
-    calls: Vec<Option<(Option<u32>, (OperationId, bool))>>,
-    kinds: Vec<Option<(Option<u32>, KindId)>>,
+    calls: Vec<Option<With<(OperationId, bool)>>>,
+    kinds: Vec<Option<With<KindId>>>,
     /// Strings that name no session are known, too.
     sessions: Vec<Option<Option<TextId>>>,
 }
