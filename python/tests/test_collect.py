@@ -59,12 +59,12 @@ def test_all_types_of_values_come_back(folder: Path) -> None:
 
 
 def test_mappings_become_maps(folder: Path) -> None:
-    attributes = [
+    attributes: list[dict[str, Any]] = [
         {"http.status": 200, "route": "/tea", "tags": ["a", {"b": None}], "load": 0.5, "raw": b"\xff"},
         {},
         {"ok": True, "none": None},
     ]
-    counts = [{"a": 1}, {"b": 2**62}, {}]
+    counts: list[dict[str, int]] = [{"a": 1}, {"b": 2**62}, {}]
     with baler.Collector(f"file:{folder}") as collector:
         for one, other in zip(attributes, counts, strict=True):
             assert collector.emit(
@@ -80,7 +80,7 @@ def test_mappings_become_maps(folder: Path) -> None:
     *_, spans = [pa.table(table) for table in baler.read(folder, "shop.Span")]
     assert spans.schema.field("counts").type == pa.map_(pa.string(), pa.field("value", pa.int64(), False))
     query = "SELECT attributes['http.status'], attributes['tags'], counts['a'] FROM spans"
-    assert duckdb.sql(query).fetchall()[0] == ("200", '["a", {"b": null}]', 1)
+    assert duckdb.execute(query).fetchall()[0] == ("200", '["a", {"b": null}]', 1)
 
 
 def test_a_type_grows_with_its_values(folder: Path) -> None:
