@@ -97,27 +97,8 @@ impl<'a> AnyValue<'a> {
 
     /// Appends the value to a row.
     pub fn write(&self, row: &mut RowWriter<'_>) {
-        let absent = |row: &mut RowWriter<'_>, fields| (0..fields).for_each(|_| row.none());
-        let place = match self {
-            Self::Empty => return absent(row, 6),
-            Self::Bool(_) => 0,
-            Self::I64(_) => 1,
-            Self::F64(_) => 2,
-            Self::String(_) => 3,
-            Self::Bytes(_) => 4,
-            Self::Json(_) => 5,
-        };
-        absent(row, place);
-        row.some();
-        match self {
-            Self::Empty => {}
-            Self::Bool(value) => row.bool(*value),
-            Self::I64(value) => row.i64(*value),
-            Self::F64(value) => row.f64(*value),
-            Self::String(value) | Self::Json(value) => row.str(value),
-            Self::Bytes(value) => row.bytes(value),
-        }
-        absent(row, 5 - place);
+        let fields = self.fields().into_iter().zip(SCHEMA.fields());
+        fields.for_each(|(value, field)| value.write(row, field.field_type()));
     }
 
     /// The nested record, for a [`DynamicRecord`](super::DynamicRecord).

@@ -172,15 +172,6 @@ impl<'a> RowReader<'a> {
         Ok(head)
     }
 
-    /// Takes the mark of an absent value, if it is next.
-    pub(super) fn take_absent(&mut self) -> bool {
-        let Some((0, rest)) = self.rest.split_first() else {
-            return false;
-        };
-        self.rest = rest;
-        true
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }

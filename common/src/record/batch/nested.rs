@@ -106,13 +106,7 @@ fn push_value(
         }
         (Column::Record(RecordColumn { len, fields }), FieldType::Record(schema)) => {
             for (column, field) in fields.iter_mut().zip(schema.fields()) {
-                match column {
-                    // Most fields of an `AnyValue` are absent.
-                    Column::Optional(column) if row.take_absent() => {
-                        column.positions.push(OptionalColumn::ABSENT);
-                    }
-                    _ => push_value(column, field.field_type(), row, strings, index)?,
-                }
+                push_value(column, field.field_type(), row, strings, index)?;
             }
             *len += 1;
         }

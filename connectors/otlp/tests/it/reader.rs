@@ -83,9 +83,9 @@ fn rejected_records_are_a_partial_success() {
     settle(&mut reader, Verdict::Reject);
     let partial = answer(stream);
     assert_eq!(partial.status, 200);
-    let told = json!({ "errorMessage": "1: an id has the wrong length, or is missing", "rejectedLogRecords": "1" });
-    let answer_of: Value = serde_json::from_str(&partial.text()).unwrap();
-    assert_eq!(answer_of, json!({ "partialSuccess": told }));
+    let success = json!({ "errorMessage": "1: an id has the wrong length, or is missing", "rejectedLogRecords": "1" });
+    let body: Value = serde_json::from_str(&partial.text()).unwrap();
+    assert_eq!(body, json!({ "partialSuccess": success }));
     // Without a good record, there is nothing to wait for.
     let protobuf = "Content-Type: application/x-protobuf";
     let body = [0x0a, 4, 0x12, 2, 0x12, 0];
