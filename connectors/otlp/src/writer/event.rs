@@ -64,10 +64,10 @@ impl Event {
     }
 }
 
-/// The fields of a link: a span follows from another one.
+/// The fields of a link between spans of `tracing`: one follows from another one.
 #[derive(Debug, Record)]
-#[record(name = "otel.Link", rename_all = "camelCase")]
-pub(super) struct Link {
+#[record(name = "otel.FollowsFrom", rename_all = "camelCase")]
+pub(super) struct FollowsFrom {
     timestamp: i64,
     w3c_trace_high: u64,
     w3c_trace_low: u64,
@@ -77,7 +77,7 @@ pub(super) struct Link {
     followed_span_id: u64,
 }
 
-impl Link {
+impl FollowsFrom {
     /// The fields that a record of a link must have.
     pub(super) const REQUIRED: &[&str] = &["timestamp", "spanId", "followedSpanId"];
 

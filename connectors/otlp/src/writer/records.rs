@@ -10,7 +10,7 @@ use baler_connector_kieker::types::{KiekerMetadataRecord, TraceMetadata, WELL_KN
 
 use super::call::{Call, SpanMaker, origin_of};
 use super::calls::{Calls, Origin, Place};
-use super::event::{Event, Link};
+use super::event::{Event, FollowsFrom};
 use crate::config::Others;
 use crate::mapping::attributes_of;
 use crate::protocol::Signal;
@@ -38,7 +38,7 @@ enum Kind {
     /// A log record.
     Event(Projection),
     /// A log record.
-    Link(Projection),
+    FollowsFrom(Projection),
     /// A record of this signal, as which they came.
     Otlp(Signal),
     /// Nothing.
@@ -138,7 +138,9 @@ impl ChunkRecords {
                     let event: Event = read(fields, record)?;
                     Telemetry::Log(event.log(others::<Event>(record)?, service))
                 }
-                Kind::Link(fields) => Telemetry::Log(read::<Link>(fields, record)?.log(service)),
+                Kind::FollowsFrom(fields) => {
+                    Telemetry::Log(read::<FollowsFrom>(fields, record)?.log(service))
+                }
                 Kind::Otlp(_) | Kind::Skipped => continue,
             });
         }
@@ -221,8 +223,8 @@ impl Kind {
         };
         if let Some(fields) = projection(Call::schema(), Call::REQUIRED) {
             Some(Self::Call(fields))
-        } else if let Some(fields) = projection(Link::schema(), Link::REQUIRED) {
-            Some(Self::Link(fields))
+        } else if let Some(fields) = projection(FollowsFrom::schema(), FollowsFrom::REQUIRED) {
+            Some(Self::FollowsFrom(fields))
         } else if let Some(fields) = projection(Event::schema(), Event::REQUIRED) {
             Some(Self::Event(fields))
         } else {
