@@ -19,13 +19,16 @@ use baler::transport::{
     OutboxSettings, ProducerId, Received, Verdict,
 };
 use baler::{Controller, Record};
-use baler_analysis::Parcel;
+use baler_analysis::sinks::JsonLines;
 use baler_analysis::traces::{TraceAnalysis, TraceSettings};
+use baler_analysis::{Parcel, Stage as _};
 use baler_connector_file::lines::{LinesConfig, LinesReader};
 use baler_connector_kieker::adaptive::Bridge;
 use baler_connector_kieker::container;
 use baler_connector_kieker::pattern::{Dialect, PatternList};
-use baler_connector_kieker::types::WELL_KNOWN_TYPES;
+use baler_connector_kieker::types::{
+    AfterOperationEvent, BeforeOperationEvent, TraceMetadata, WELL_KNOWN_TYPES,
+};
 use baler_connector_kieker::{KiekerLogConfig, KiekerLogReader, KiekerTcpConfig, KiekerTcpReader};
 use baler_connector_null::{NullConfig, NullWriter};
 use baler_rig::Failure;
@@ -101,7 +104,13 @@ pub(super) const CASES: &[Case] = &[
         name: "analyze",
         unit: "a call",
         times: ENCODED,
-        run: analyze,
+        run: || analyze(&batches()?),
+    },
+    Case {
+        name: "analyze-events",
+        unit: "an event",
+        times: ENCODED,
+        run: || analyze(&event_batches()?),
     },
     Case {
         name: "outbox",
@@ -114,6 +123,12 @@ pub(super) const CASES: &[Case] = &[
         unit: "a line",
         times: LINES,
         run: parse_lines,
+    },
+    Case {
+        name: "json-line-out",
+        unit: "a line",
+        times: ENCODED,
+        run: write_lines,
     },
 ];
 
@@ -343,17 +358,31 @@ fn read_rows(batch: &RecordBatch) -> Result<(), Failure> {
     Ok(())
 }
 
-/// As `analyze` makes traces of executions, and adds them up.
-fn analyze() -> Result<(), Failure> {
-    let parcels: Vec<Parcel> = batches()?.into_iter().map(Parcel::of_batch).collect();
+/// As `analyze` makes traces, and adds them up.
+fn analyze(batches: &[RecordBatch]) -> Result<(), Failure> {
+    let parcels: Vec<Parcel> = batches.iter().cloned().map(Parcel::of_batch).collect();
     let mut round = || {
         let mut analysis = TraceAnalysis::new(TraceSettings::default());
         for parcel in &parcels {
             analysis.accept(parcel, |_, _| {});
         }
         analysis.finish(|_, _| {});
-        black_box(analysis.profile());
-        Ok(())
+        match black_box(analysis.profile()).counts().valid {
+            0 => Err(Failure::new("no trace is valid")),
+            _ => Ok(()),
+        }
+    };
+    count_last_round(&mut round, &|| {})
+}
+
+/// As `receive --format lines` writes.
+fn write_lines() -> Result<(), Failure> {
+    let parcels: Vec<Parcel> = batches()?.into_iter().map(Parcel::of_batch).collect();
+    let mut round = || {
+        let mut lines = JsonLines::new(std::io::sink(), "nothing").as_lines();
+        let written = parcels.iter().try_for_each(|it| lines.accept(it.clone()));
+        let written = written.and_then(|()| lines.flush());
+        written.map_err(Failure::cannot("write lines"))
     };
     count_last_round(&mut round, &|| {})
 }
@@ -462,6 +491,78 @@ fn batches() -> Result<Vec<RecordBatch>, Failure> {
         batches.push(builder.take());
     }
     Ok(batches)
+}
+
+/// Two events a call, trace by trace.
+fn event_batches() -> Result<Vec<RecordBatch>, Failure> {
+    let (workload, mut calls) = calls(ENCODED / 2);
+    calls.sort_by_key(|call| (call.trace_id, call.eoi));
+    let mut events = Events::default();
+    let mut open: Vec<&Call> = Vec::new();
+    for call in &calls {
+        let calls_it = |caller: &&Call| caller.trace_id == call.trace_id && caller.ess < call.ess;
+        while let Some(ended) = open.pop_if(|last| !calls_it(last)) {
+            events.add(workload.names().plain(ended), false)?;
+        }
+        open.push(call);
+        events.add(workload.names().plain(call), true)?;
+    }
+    for ended in open.iter().rev() {
+        events.add(workload.names().plain(ended), false)?;
+    }
+    events.batches.push(events.builder.take());
+    Ok(events.batches)
+}
+
+/// The events so far, and before them the metadata of their traces.
+#[derive(Default)]
+struct Events {
+    batches: Vec<RecordBatch>,
+    builder: BatchBuilder,
+    /// The trace of the last event, and the number of the next one.
+    trace: (i64, i32),
+}
+
+impl Events {
+    /// Adds the beginning of a call, or its end.
+    fn add(&mut self, call: PlainCall<'_>, begins: bool) -> Result<(), Failure> {
+        if self.trace.0 != call.trace_id {
+            self.trace = (call.trace_id, 0);
+            let metadata = TraceMetadata {
+                trace_id: call.trace_id,
+                thread_id: 1,
+                session_id: call.session_id.into(),
+                hostname: call.hostname.into(),
+                parent_trace_id: -1,
+                parent_order_id: -1,
+            };
+            let pushed = self.builder.push(&metadata);
+            pushed.map_err(Failure::cannot("make the events"))?;
+        }
+        let event = BeforeOperationEvent {
+            timestamp: if begins { call.tin } else { call.tout },
+            trace_id: call.trace_id,
+            order_index: self.trace.1,
+            operation_signature: call.operation_signature.into(),
+            class_signature: String::new(),
+        };
+        self.trace.1 += 1;
+        let pushed = match begins {
+            true => self.builder.push(&event),
+            false => self.builder.push(&AfterOperationEvent {
+                timestamp: event.timestamp,
+                trace_id: event.trace_id,
+                order_index: event.order_index,
+                operation_signature: event.operation_signature,
+                class_signature: event.class_signature,
+            }),
+        };
+        pushed.map_err(Failure::cannot("make the events"))?;
+        if self.builder.len() >= CHUNK_RECORDS {
+            self.batches.push(self.builder.take());
+        }
+        Ok(())
+    }
 }
 
 fn serializer() -> Result<NativeSerializer, Failure> {
