@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -254,12 +255,12 @@ def kept(raw, runs):
 
 
 def machine():
-    """`2core-epyc`, for the folder's name."""
+    """`2core-intel` or, for processors of AMD, `2core-epyc`: the name of the folder."""
     cpu = "cpu"
     for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
         if line.startswith("model name"):
-            words = line.split(":")[1].split()
-            cpu = words[min(1, len(words) - 1)].lower()
+            words = re.sub(r"\(.*?\)", "", line.split(":")[1]).lower().split()
+            cpu = next((it for it in words if it != "amd"), cpu)
             break
     return f"{os.cpu_count()}core-{cpu}"
 
