@@ -7,6 +7,7 @@ pub use cluster::RabbitMqCluster;
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -174,7 +175,7 @@ impl RabbitMqNode {
                 let message = format!("RabbitMQ ended with {status}: {output}");
                 return Err(FaultError::Failed(message.into()));
             }
-            Ok(self.listens().then_some(()))
+            Ok(self.speaks().then_some(()))
         })?;
         // The script ends with the node. Without this wait it would stay as a zombie.
         std::thread::spawn(move || script.wait());
@@ -182,10 +183,27 @@ impl RabbitMqNode {
     }
 
     fn listens(&self) -> bool {
+        self.connected().is_some()
+    }
+
+    /// Whether it answers the first bytes of AMQP. A node that starts under load may listen and
+    /// close its connections again.
+    fn speaks(&self) -> bool {
+        let answer = |mut stream: TcpStream| {
+            stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+            stream.write_all(b"AMQP\x00\x00\x09\x01")?;
+            stream.read_exact(&mut [0])
+        };
+        self.connected()
+            .is_some_and(|stream| answer(stream).is_ok())
+    }
+
+    fn connected(&self) -> Option<TcpStream> {
         let connected = TcpStream::connect_timeout(&self.address(), Duration::from_millis(200));
         // If no server listens, a connection on the loopback may get the same port that it asks
         // for, and connect to itself. The node would then count as started long before it is.
-        connected.is_ok_and(|stream| stream.local_addr().ok() != stream.peer_addr().ok())
+        let is_other = |stream: &TcpStream| stream.local_addr().ok() != stream.peer_addr().ok();
+        connected.ok().filter(is_other)
     }
 
     /// Stops the node as an administrator would.
