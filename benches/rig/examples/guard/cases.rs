@@ -104,13 +104,13 @@ pub(super) const CASES: &[Case] = &[
         name: "analyze",
         unit: "a call",
         times: ENCODED,
-        run: || analyze(&batches()?),
+        run: || analyze(batches()?),
     },
     Case {
         name: "analyze-events",
         unit: "an event",
         times: ENCODED,
-        run: || analyze(&event_batches()?),
+        run: || analyze(event_batches()?),
     },
     Case {
         name: "outbox",
@@ -359,8 +359,8 @@ fn read_rows(batch: &RecordBatch) -> Result<(), Failure> {
 }
 
 /// As `analyze` makes traces, and adds them up.
-fn analyze(batches: &[RecordBatch]) -> Result<(), Failure> {
-    let parcels: Vec<Parcel> = batches.iter().cloned().map(Parcel::of_batch).collect();
+fn analyze(batches: Vec<RecordBatch>) -> Result<(), Failure> {
+    let parcels: Vec<Parcel> = batches.into_iter().map(Parcel::of_batch).collect();
     let mut round = || {
         let mut analysis = TraceAnalysis::new(TraceSettings::default());
         for parcel in &parcels {
@@ -514,7 +514,7 @@ fn event_batches() -> Result<Vec<RecordBatch>, Failure> {
     Ok(events.batches)
 }
 
-/// The events so far, and before them the metadata of their traces.
+/// Events. The metadata of each trace come before its events.
 #[derive(Default)]
 struct Events {
     batches: Vec<RecordBatch>,
