@@ -252,7 +252,7 @@ record! {
         severity_number: i32,
         /// The severity as the source names it.
         severity_text: String,
-        /// The content. An array or a list is JSON text in OTLP's form, as in attributes.
+        /// The content. An array or a list is JSON text, as in attributes.
         body: Option<AnyValue<'static>>,
         /// The attributes.
         attributes: Attributes,

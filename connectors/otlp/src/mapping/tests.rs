@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use baler_common::record::AnyValue as Recorded;
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -25,7 +26,9 @@ use serde::Serialize;
 
 use super::{Encoding, request};
 use crate::config::Others;
+use crate::convert::Otlp;
 use crate::decode::{Form, Json, Protobuf, tests::decoded};
+use crate::error::Malformed;
 use crate::protocol::Signal;
 use crate::writer::ChunkRecords;
 
@@ -87,6 +90,10 @@ fn attributes() -> Vec<KeyValue> {
     attributes.push(attribute("list", list(of_all)));
     attributes.push(attribute("no elements", array(vec![])));
     attributes.push(attribute("no entries", list(vec![])));
+    let twice = [1, 2].map(|it| attribute("key", Value::IntValue(it)));
+    attributes.push(attribute("twice", list(twice.to_vec())));
+    let looks_special = attribute("bytesValue", Value::StringValue("AAE=".into()));
+    attributes.push(attribute("looks special", list(vec![looks_special])));
     attributes.push(attribute("deep", deep));
     attributes
 }
@@ -371,6 +378,49 @@ fn every_field_survives() {
     assert_all_survive(Signal::Traces, &traces());
     assert_all_survive(Signal::Logs, &logs(attributes()));
     assert_all_survive(Signal::Metrics, &metrics());
+}
+
+#[test]
+fn arrays_and_lists_are_plain_json() {
+    let values = vec![
+        any(Value::StringValue("a".into())),
+        any(Value::IntValue(1)),
+        any(Value::DoubleValue(1.0)),
+        any(Value::BytesValue(vec![0, 1])),
+        any(Value::DoubleValue(f64::NEG_INFINITY)),
+    ];
+    let tags = list(vec![attribute("tags", array(values)), KeyValue::default()]);
+    let twice = [1, 2].map(|it| attribute("key", Value::IntValue(it)));
+    let texts = [tags, list(twice.to_vec())].map(|it| {
+        let Recorded::Json(text) = Recorded::from_otlp(any(it)).unwrap() else {
+            panic!("it is JSON");
+        };
+        text.into_owned()
+    });
+    assert_eq!(
+        texts,
+        [
+            r#"{"tags":["a",1,1.0,{"bytesValue":"AAE="},{"doubleValue":"-Infinity"}],"":null}"#,
+            r#"{"kvlistValue":[["key",1],["key",2]]}"#,
+        ]
+    );
+}
+
+#[test]
+fn json_of_other_programs_is_understood() {
+    let other = |text: &str| Recorded::Json(text.to_owned().into()).into_otlp();
+    let read = other(r#"[18446744073709551615,{"a":{}},1e3]"#).unwrap();
+    let expected = array(vec![
+        any(Value::StringValue("18446744073709551615".into())),
+        any(list(vec![attribute("a", list(vec![]))])),
+        any(Value::DoubleValue(1000.0)),
+    ]);
+    assert_eq!(read, any(expected));
+    assert_eq!(other("[1,").unwrap_err(), Malformed::Value);
+    assert_eq!(
+        other(r#"{"bytesValue":"?"}"#).unwrap_err(),
+        Malformed::Value
+    );
 }
 
 #[test]

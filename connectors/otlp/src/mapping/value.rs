@@ -4,7 +4,7 @@ use baler_common::record::{AnyValue, ValueRef};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use opentelemetry_proto::tonic::common::v1::{self as otlp, any_value::Value};
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use crate::convert::Otlp;
 use crate::error::Malformed;
@@ -91,8 +91,8 @@ impl Otlp<otlp::AnyValue> for AnyValue<'static> {
             Some(Value::DoubleValue(value)) => Self::F64(value),
             Some(Value::StringValue(value)) => Self::String(value.into()),
             Some(Value::BytesValue(value)) => Self::Bytes(value.into()),
-            Some(value @ (Value::ArrayValue(_) | Value::KvlistValue(_))) => {
-                Self::Json(json_of(&value, MAX_DEPTH)?.to_string().into())
+            Some(Value::ArrayValue(_) | Value::KvlistValue(_)) => {
+                Self::Json(json_of(&message, MAX_DEPTH)?.to_string().into())
             }
         })
     }
@@ -107,87 +107,95 @@ impl Otlp<otlp::AnyValue> for AnyValue<'static> {
             Self::Bytes(value) => Some(Value::BytesValue(value.into())),
             Self::Json(text) => {
                 let json = serde_json::from_str(&text).map_err(|_| Malformed::Value)?;
-                return of_json(&json).ok_or(Malformed::Value);
+                return of_json(json).ok_or(Malformed::Value);
             }
         };
         Ok(otlp::AnyValue { value })
     }
 }
 
-/// Returns OTLP's JSON of a value with at most this number of further levels.
-fn json_of(value: &Value, levels: usize) -> Result<Json, Malformed> {
-    let inner = |any: &otlp::AnyValue| {
-        let levels = levels.checked_sub(1).ok_or(Malformed::Depth)?;
-        let value = any.value.as_ref();
-        value.map_or_else(|| Ok(json!({})), |it| json_of(it, levels))
-    };
-    Ok(match value {
-        Value::BoolValue(value) => json!({ "boolValue": value }),
-        Value::IntValue(value) => json!({ "intValue": value.to_string() }),
-        Value::DoubleValue(value) if value.is_nan() => json!({ "doubleValue": "NaN" }),
-        Value::DoubleValue(value) if value.is_infinite() => {
-            let sign = if *value > 0.0 { "" } else { "-" };
-            json!({ "doubleValue": format!("{sign}Infinity") })
+/// Returns a value as JSON, with at most this number of further levels.
+///
+/// What JSON lacks is an object with one entry, which has the name of the value's type in OTLP.
+fn json_of(any: &otlp::AnyValue, levels: usize) -> Result<Json, Malformed> {
+    let inner = |any: &_| json_of(any, levels.checked_sub(1).ok_or(Malformed::Depth)?);
+    Ok(match any.value.as_ref() {
+        None | Some(Value::StringValueStrindex(_)) => Json::Null,
+        Some(Value::BoolValue(value)) => Json::from(*value),
+        Some(Value::IntValue(value)) => Json::from(*value),
+        Some(Value::DoubleValue(value)) if value.is_finite() => Json::from(*value),
+        Some(Value::DoubleValue(value)) => {
+            json!({ DOUBLE: value.to_string().replace("inf", "Infinity") })
         }
-        Value::DoubleValue(value) => json!({ "doubleValue": value }),
-        Value::StringValue(value) => json!({ "stringValue": value }),
-        Value::BytesValue(value) => json!({ "bytesValue": BASE64_STANDARD.encode(value) }),
-        Value::ArrayValue(array) => {
-            let values: Result<Vec<_>, _> = array.values.iter().map(inner).collect();
-            json!({ "arrayValue": { "values": values? } })
+        Some(Value::StringValue(value)) => Json::from(value.as_str()),
+        Some(Value::BytesValue(value)) => json!({ BYTES: BASE64_STANDARD.encode(value) }),
+        Some(Value::ArrayValue(array)) => {
+            array.values.iter().map(inner).collect::<Result<_, _>>()?
         }
-        Value::KvlistValue(list) => {
+        Some(Value::KvlistValue(list)) => {
             let empty = otlp::AnyValue::default();
             let entry = |it: &otlp::KeyValue| {
                 let value = inner(it.value.as_ref().unwrap_or(&empty))?;
-                Ok(json!({ "key": it.key, "value": value }))
+                Ok((it.key.clone(), value))
             };
-            let values: Result<Vec<_>, Malformed> = list.values.iter().map(entry).collect();
-            json!({ "kvlistValue": { "values": values? } })
+            let entries = list.values.iter().map(entry);
+            let entries = entries.collect::<Result<Vec<_>, Malformed>>()?;
+            let object: Map<_, _> = entries.iter().cloned().collect();
+            let is_plain = object.len() == entries.len() && special(&object).is_none();
+            match is_plain {
+                true => Json::Object(object),
+                false => json!({ ENTRIES: entries }),
+            }
         }
-        Value::StringValueStrindex(_) => json!({}),
     })
 }
 
-/// Reads the output of [`json_of`].
-fn of_json(json: &Json) -> Option<otlp::AnyValue> {
-    let mut fields = json.as_object()?.iter();
-    let Some((name, json)) = fields.next() else {
-        return Some(otlp::AnyValue { value: None });
-    };
-    let values = || {
-        json.get("values")
-            .map_or(Some([].as_slice()), |it| Some(it.as_array()?))
-    };
-    let value = match name.as_str() {
-        "boolValue" => Value::BoolValue(json.as_bool()?),
-        "intValue" => {
-            let number = json.as_i64();
-            Value::IntValue(number.or_else(|| json.as_str()?.parse().ok())?)
-        }
-        "doubleValue" => Value::DoubleValue(match json.as_str() {
-            Some("NaN") => f64::NAN,
-            Some("Infinity") => f64::INFINITY,
-            Some("-Infinity") => f64::NEG_INFINITY,
-            _ => json.as_f64()?,
+/// Reads the output of [`json_of`], and any other JSON.
+fn of_json(json: Json) -> Option<otlp::AnyValue> {
+    let value = match json {
+        Json::Null => return Some(otlp::AnyValue { value: None }),
+        Json::Bool(value) => Value::BoolValue(value),
+        Json::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(value), _) => Value::IntValue(value),
+            (None, Some(value)) if number.is_f64() => Value::DoubleValue(value),
+            _ => Value::StringValue(number.to_string()),
+        },
+        Json::String(value) => Value::StringValue(value),
+        Json::Array(values) => Value::ArrayValue(otlp::ArrayValue {
+            values: values.into_iter().map(of_json).collect::<Option<_>>()?,
         }),
-        "stringValue" => Value::StringValue(json.as_str()?.to_owned()),
-        "bytesValue" => Value::BytesValue(BASE64_STANDARD.decode(json.as_str()?).ok()?),
-        "arrayValue" => Value::ArrayValue(otlp::ArrayValue {
-            values: values()?.iter().map(of_json).collect::<Option<_>>()?,
-        }),
-        "kvlistValue" => {
-            let entries = values()?.iter().map(|entry| {
-                Some(otlp::KeyValue {
-                    key: entry.get("key")?.as_str()?.to_owned(),
-                    value: Some(of_json(entry.get("value")?)?),
-                    key_strindex: 0,
-                })
-            });
-            let values = entries.collect::<Option<_>>()?;
-            Value::KvlistValue(otlp::KeyValueList { values })
-        }
-        _ => return None,
+        Json::Object(object) => match special(&object) {
+            Some((DOUBLE, json)) => Value::DoubleValue(json.as_str()?.parse().ok()?),
+            Some((BYTES, json)) => Value::BytesValue(BASE64_STANDARD.decode(json.as_str()?).ok()?),
+            Some((_, json)) => list_of(serde_json::from_value(json.clone()).ok()?)?,
+            None => list_of(object.into_iter().collect())?,
+        },
     };
-    Some(otlp::AnyValue { value: Some(value) }).filter(|_| fields.next().is_none())
+    Some(otlp::AnyValue { value: Some(value) })
+}
+
+fn list_of(entries: Vec<(String, Json)>) -> Option<Value> {
+    let entries = entries.into_iter().map(|(key, value)| {
+        Some(otlp::KeyValue {
+            key,
+            value: Some(of_json(value)?),
+            key_strindex: 0,
+        })
+    });
+    let values = entries.collect::<Option<_>>()?;
+    Some(Value::KvlistValue(otlp::KeyValueList { values }))
+}
+
+/// A number that is not finite: its name.
+const DOUBLE: &str = "doubleValue";
+/// Bytes: base64.
+const BYTES: &str = "bytesValue";
+/// A list with a key that comes twice, or with one entry that has a name of these: pairs.
+const ENTRIES: &str = "kvlistValue";
+
+/// Returns the entry of an object that stands for a value which JSON lacks.
+fn special(object: &Map<String, Json>) -> Option<(&'static str, &Json)> {
+    let (key, value) = object.iter().next().filter(|_| object.len() == 1)?;
+    let name = [DOUBLE, BYTES, ENTRIES].into_iter().find(|it| it == key)?;
+    Some((name, value))
 }
