@@ -17,6 +17,7 @@
 
 mod assemble;
 mod call_tree;
+mod classes;
 mod counts;
 mod diagram;
 mod document;
@@ -38,12 +39,13 @@ mod tree;
 
 pub use assemble::{Assembler, ClosedTrace, TraceSettings};
 pub use call_tree::{CallTree, CallTreeNode};
+pub use classes::TraceClass;
 pub use counts::TraceCounts;
 pub use diagram::SequenceDiagram;
 pub use document::{Dependencies, Dependency, TraceDocument, report};
 pub use graph::{Graph, GraphEdge, GraphNode, Level};
 pub use operations::{Operation, OperationId, Operations};
-pub use profile::{Profile, Session, TraceClass};
+pub use profile::{Profile, Session};
 pub use saved::{SavedTraces, SavedTracesError};
 pub use stage::TraceStage;
 pub use tree::{Call, Outcome, Reason, Trace};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::add_count;
 use super::operations::{KindId, OperationId, Operations};
-use super::tree::{Call, Trace};
+use super::tree::Call;
 
 /// The most nodes of the call tree. Calls beyond it count only in graphs.
 const MAX_NODES: usize = 500_000;
@@ -104,37 +104,42 @@ impl CallTree {
         merged
     }
 
-    /// Adds the calls of a trace below a node; returns the node of each. The nodes are known if a
-    /// trace with the same calls was added below the same node.
+    /// Returns the nodes of a trace's calls below a node, with the caller of each call.
+    pub(super) fn place(
+        &mut self,
+        calls: &[Call],
+        callers: &[(Option<usize>, u64)],
+        base: usize,
+    ) -> CallNodes {
+        let mut nodes = Vec::with_capacity(calls.len());
+        for (call, (caller, _)) in calls.iter().zip(callers) {
+            let parent = caller.map_or(Some(base), |caller| node(nodes[caller]));
+            let child = parent.and_then(|parent| self.child(parent, call.operation));
+            nodes.push(child.map_or(NO_NODE, number));
+        }
+        CallNodes(nodes.into())
+    }
+
+    /// Adds the calls of a trace to their nodes, with the caller and the own time of each call.
     pub(super) fn add(
         &mut self,
-        trace: &Trace,
+        calls: &[Call],
+        callers: &[(Option<usize>, u64)],
         base: usize,
-        known: Option<CallNodes>,
-    ) -> CallNodes {
-        let callers = trace.callers();
-        let nodes = known.unwrap_or_else(|| {
-            let mut nodes: Vec<Option<usize>> = Vec::with_capacity(trace.calls.len());
-            for (call, (caller, _)) in trace.calls.iter().zip(&callers) {
-                let parent = caller.map_or(Some(base), |caller| nodes[caller]);
-                nodes.push(parent.and_then(|parent| self.child(parent, call.operation)));
-            }
-            nodes.into_iter().collect()
-        });
-        let calls = trace.calls.iter().zip(callers).enumerate();
-        for (position, (call, (caller, self_ns))) in calls {
-            match nodes.get(position) {
-                Some(node) => self.nodes[node].add(1, call.nanos(), self_ns),
+        nodes: &CallNodes,
+    ) {
+        for ((call, (caller, self_ns)), node) in calls.iter().zip(callers).zip(nodes.iter()) {
+            match node {
+                Some(node) => self.nodes[node].add(1, call.nanos(), *self_ns),
                 None => {
                     let from = match caller {
-                        Some(caller) => Some(trace.calls[caller].operation),
+                        Some(caller) => Some(calls[*caller].operation),
                         None => self.nodes[base].operation,
                     };
                     self.merge_beyond(from, call.operation, 1);
                 }
             }
         }
-        nodes
     }
 
     /// Adds a call with a node of its own, below its caller's in the same trace.
@@ -199,11 +204,11 @@ impl CallNodes {
 
     /// Returns the node of a call; `None` if the call is not there, or has no node.
     pub(super) fn get(&self, call: usize) -> Option<usize> {
-        self.0.get(call).and_then(|node| place(*node))
+        self.0.get(call).and_then(|number| node(*number))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = Option<usize>> {
-        self.0.iter().map(|node| place(*node))
+        self.0.iter().map(|number| node(*number))
     }
 }
 
@@ -218,8 +223,8 @@ fn number(position: usize) -> u32 {
     u32::try_from(position).expect("the limit of nodes has 32 bits")
 }
 
-fn place(node: u32) -> Option<usize> {
-    (node != NO_NODE).then_some(node as usize)
+fn node(number: u32) -> Option<usize> {
+    (number != NO_NODE).then_some(number as usize)
 }
 
 impl CallTreeNode {

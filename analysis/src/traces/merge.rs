@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use super::TraceAnalysis;
 use super::assemble::Metadata;
 use super::call_tree::{AddedCalls, ENTRY};
+use super::classes::TraceClass;
 use super::counts::add_count;
 use super::events::Event;
 use super::operations::{KindId, OperationId, Operations};
@@ -75,15 +76,20 @@ impl TraceAnalysis {
             add_count(&mut timed.failed, times.failed);
         }
         for class in part.classes {
-            let mut class = class.into_owned();
-            class.example = operations.trace(class.example);
-            profile.add_class(class);
+            let example = operations.trace(class.example.into_owned());
+            let key = profile.classes.key(&example.calls, OperationId::position);
+            let class = TraceClass {
+                example: Cow::Owned(example),
+                ..class
+            };
+            profile.add_class(key, class);
         }
         for (name, session) in part.sessions.iter() {
             profile.add_session(name, *session);
         }
         for trace in part.slowest.into_owned() {
-            profile.compare(&operations.trace(trace));
+            let trace = operations.trace(trace);
+            profile.compare(&trace, trace.nanos());
         }
         for (id, placed) in part.placed {
             let mut placed = placed.into_owned();

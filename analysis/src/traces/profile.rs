@@ -1,7 +1,7 @@
 //! The results of traces: one call tree of all, equivalence classes, response times, sessions.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use foldhash::HashMap;
@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::assemble::ClosedTrace;
 use super::call_tree::{CallNodes, CallTree, ENTRY};
+use super::classes::{Classes, TraceClass};
 use super::counts::{TraceCounts, add_count};
 use super::operations::{KindId, OperationId, Operations};
-use super::tree::{Call, Outcome, Trace, widen};
+use super::tree::{Outcome, Trace, nanos_between, widen};
 use crate::filters::Durations;
 
 /// The most operations with response times of their own; further ones are measured together.
@@ -32,17 +33,6 @@ const MAX_PLACED_CALLS: usize = 2_000_000;
 
 /// The most calls of traces that wait for their calling traces.
 const MAX_WAITING_CALLS: usize = 1_000_000;
-
-/// Traces with the same calls in the same order.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct TraceClass {
-    /// The number of traces.
-    pub traces: u64,
-    /// Their total time, in nanoseconds.
-    pub total_ns: u64,
-    /// The trace that began first.
-    pub example: Trace,
-}
 
 /// Valid traces of one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,27 +59,18 @@ pub(super) struct Times {
     count: usize,
 }
 
-/// The operation and depth of each call: the shape of a trace.
-type Shape = [(OperationId, i32)];
-
-/// The traces of a class.
-#[derive(Debug)]
-pub(super) struct Known {
-    pub(super) class: TraceClass,
-    /// The nodes of its calls, after one of its traces was placed below the entry.
-    nodes: Option<CallNodes>,
-}
-
 /// The results of valid traces.
 #[derive(Debug, Default)]
 pub struct Profile {
     pub(super) counts: TraceCounts,
     pub(super) tree: CallTree,
     pub(super) times: Times,
-    pub(super) classes: HashMap<Box<Shape>, Known>,
+    pub(super) classes: Classes<'static>,
     class_calls: usize,
     pub(super) sessions: BTreeMap<Box<str>, Session>,
     pub(super) slowest: Vec<Trace>,
+    /// The time of the fastest trace of them once there are [`SLOWEST`], in nanoseconds.
+    slow_ns: u64,
     pub(super) span: Option<(i64, i64)>,
     pub(super) links: Links,
 }
@@ -125,30 +106,21 @@ impl Profile {
 
     /// Returns the equivalence classes; classes with the most traces come first. Operations on
     /// different hosts are distinct.
-    pub fn classes(&self) -> Vec<&TraceClass> {
-        let mut classes: Vec<_> = self.classes.values().map(|it| &it.class).collect();
+    pub fn classes(&self) -> Vec<&TraceClass<'_>> {
+        let mut classes: Vec<_> = self.classes.iter().collect();
         classes.sort_by_key(|class| class.rank());
         classes
     }
 
     /// Returns the equivalence classes without distinguishing hosts.
-    pub fn classes_without_hosts(&self, operations: &Operations) -> Vec<TraceClass> {
-        let mut merged: HashMap<Vec<(KindId, i32)>, TraceClass> = HashMap::default();
-        for (shape, Known { class, .. }) in &self.classes {
-            let shape = shape
-                .iter()
-                .map(|(id, depth)| (operations.kind_of(*id), *depth))
-                .collect();
-            match merged.entry(shape) {
-                Entry::Occupied(entry) => {
-                    entry.into_mut().merge(class.clone());
-                }
-                Entry::Vacant(entry) => {
-                    entry.insert(class.clone());
-                }
-            }
+    pub fn classes_without_hosts(&self, operations: &Operations) -> Vec<TraceClass<'_>> {
+        let mut merged = Classes::default();
+        for class in self.classes.iter() {
+            let calls = &class.example.calls;
+            let key = merged.key(calls, |id| operations.kind_of(id).position());
+            merged.add(key, class.borrowed());
         }
-        let mut classes: Vec<_> = merged.into_values().collect();
+        let mut classes: Vec<_> = merged.into_iter().collect();
         classes.sort_by_key(TraceClass::rank);
         classes
     }
@@ -233,31 +205,28 @@ impl Profile {
 
     /// Places a trace below a node, and then the traces that waited for it.
     fn place(&mut self, trace: Trace, base: usize, operations: &Operations) {
-        let mut ready = vec![(trace, base)];
-        let mut shape = Vec::new();
-        while let Some((mut trace, base)) = ready.pop() {
-            self.measure(&trace, operations);
-            self.compare(&trace);
-            let (id, total_ns) = (trace.id, trace.nanos());
+        let mut ready = Vec::new();
+        let mut next = Some((trace, base));
+        while let Some((mut trace, base)) = next {
+            let span = trace.span();
+            let (id, total_ns) = (trace.id, nanos_between(span.0, span.1));
+            self.measure(&trace, span, operations);
+            self.compare(&trace, total_ns);
             let event_calls = std::mem::take(&mut trace.event_calls);
-            shape.clear();
-            shape.extend(trace.calls.iter().map(Call::shape));
-            let mut known = self.classes.get_mut(&*shape);
-            let mut below_entry = known.as_deref_mut().filter(|_| base == ENTRY);
-            let nodes = below_entry.as_ref().and_then(|it| it.nodes.clone());
-            let nodes = self.tree.add(&trace, base, nodes);
-            if let Some(known) = &mut below_entry {
-                known.nodes.get_or_insert_with(|| nodes.clone());
-            }
+            let key = self.classes.key(&trace.calls, OperationId::position);
+            let callers = trace.callers();
+            let mut place = || self.tree.place(&trace.calls, &callers, base);
+            let nodes = match base {
+                ENTRY => self.classes.nodes(key, place),
+                _ => place(),
+            };
+            self.tree.add(&trace.calls, &callers, base, &nodes);
             let class = TraceClass {
                 traces: 1,
                 total_ns,
-                example: trace,
+                example: Cow::Owned(trace),
             };
-            match known {
-                Some(known) => known.class.merge(class),
-                None => self.add_class(class),
-            }
+            self.add_class(key, class);
             let placed = Placed {
                 nodes,
                 event_calls: event_calls.into(),
@@ -267,17 +236,17 @@ impl Profile {
                 ready.push((child, self.counted(base)));
             }
             self.links.remember(id, placed);
+            next = ready.pop();
         }
     }
 
-    fn measure(&mut self, trace: &Trace, operations: &Operations) {
+    fn measure(&mut self, trace: &Trace, span: (i64, i64), operations: &Operations) {
         self.counts.asynchronous += trace.asynchronous() as u64;
         for call in &trace.calls {
             let timed = self.times.of(operations.kind_of(call.operation));
             timed.durations.add(call.nanos());
             timed.failed += u64::from(call.failed);
         }
-        let span = trace.span();
         self.span = Some(widen(self.span, span));
         if let Some(name) = &trace.session {
             self.add_session(name, Session { traces: 1, span });
@@ -299,33 +268,32 @@ impl Profile {
         }
     }
 
-    /// Keeps a trace if it is one of the slowest.
-    pub(super) fn compare(&mut self, trace: &Trace) {
-        let rank = |trace: &Trace| (Reverse(trace.nanos()), trace.start(), trace.id);
+    /// Keeps a trace that takes this time if it is one of the slowest.
+    pub(super) fn compare(&mut self, trace: &Trace, nanos: u64) {
         let is_full = self.slowest.len() >= SLOWEST;
-        let is_slow = self
-            .slowest
-            .last()
-            .is_none_or(|last| rank(trace) < rank(last));
-        if !is_full || is_slow {
-            let position = self.slowest.partition_point(|it| rank(it) < rank(trace));
+        if is_full && nanos < self.slow_ns {
+            return;
+        }
+        let rank = |trace: &Trace| (Reverse(trace.nanos()), trace.start(), trace.id);
+        let position = self.slowest.partition_point(|it| rank(it) < rank(trace));
+        if position < SLOWEST {
             self.slowest.insert(position, trace.clone());
             self.slowest.truncate(SLOWEST);
+            self.slow_ns = self.slowest.last().map_or(0, Trace::nanos);
         }
     }
 
-    /// Adds traces of a class.
-    pub(super) fn add_class(&mut self, mut class: TraceClass) {
-        let shape: Box<Shape> = class.example.calls.iter().map(Call::shape).collect();
-        if let Some(known) = self.classes.get_mut(&shape) {
-            known.class.merge(class);
-        } else if self.class_calls + shape.len() <= MAX_CLASS_CALLS {
-            self.class_calls += shape.len();
-            class.example.calls.shrink_to_fit();
-            self.classes.insert(shape, Known { class, nodes: None });
-        } else {
-            add_count(&mut self.counts.without_class, class.traces);
+    /// Adds traces of a class with its key.
+    pub(super) fn add_class(&mut self, key: u64, mut class: TraceClass<'static>) {
+        if !self.classes.contains(key) {
+            let calls = &mut class.example.to_mut().calls;
+            if self.class_calls + calls.len() > MAX_CLASS_CALLS {
+                return add_count(&mut self.counts.without_class, class.traces);
+            }
+            self.class_calls += calls.len();
+            calls.shrink_to_fit();
         }
+        self.classes.add(key, class);
     }
 }
 
@@ -350,23 +318,6 @@ impl Times {
     pub(super) fn iter(&self) -> impl Iterator<Item = (KindId, &Timed)> {
         let times = (0..).map(KindId).zip(&self.by_kind);
         times.filter_map(|(kind, timed)| Some((kind, timed.as_deref()?)))
-    }
-}
-
-impl TraceClass {
-    fn rank(&self) -> (Reverse<u64>, i64, i64) {
-        let example = &self.example;
-        (Reverse(self.traces), example.start(), example.id)
-    }
-
-    fn merge(&mut self, other: Self) {
-        add_count(&mut self.traces, other.traces);
-        // Times come from outside.
-        add_count(&mut self.total_ns, other.total_ns);
-        let began = |trace: &Trace| (trace.start(), trace.id);
-        if began(&other.example) < began(&self.example) {
-            self.example = other.example;
-        }
     }
 }
 

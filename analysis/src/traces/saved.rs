@@ -12,10 +12,11 @@ use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
 use super::TraceAnalysis;
+use super::classes::TraceClass;
 use super::counts::TraceCounts;
 use super::events::Event;
 use super::operations::{KindId, OperationId};
-use super::profile::{Placed, Session, TraceClass};
+use super::profile::{Placed, Session};
 use super::seen_chunks::{ChunkRange, SeenChunks};
 use super::spans::Span;
 use super::tree::{Call, Trace};
@@ -64,7 +65,7 @@ pub(super) struct Saved<'a> {
     /// Caller, called, count.
     pub(super) beyond: Vec<(Option<OperationId>, OperationId, u64)>,
     pub(super) times: Vec<SavedTimes>,
-    pub(super) classes: Vec<Cow<'a, TraceClass>>,
+    pub(super) classes: Vec<TraceClass<'a>>,
     pub(super) sessions: Cow<'a, BTreeMap<Box<str>, Session>>,
     pub(super) slowest: Cow<'a, [Trace]>,
     /// Traces by their ids, and the positions of their calls in `tree`.
@@ -167,11 +168,7 @@ impl TraceAnalysis {
             tree: nodes.collect(),
             beyond: profile.tree.beyond().collect(),
             times: times.collect(),
-            classes: profile
-                .classes
-                .values()
-                .map(|it| Cow::Borrowed(&it.class))
-                .collect(),
+            classes: profile.classes.iter().map(TraceClass::borrowed).collect(),
             sessions: Cow::Borrowed(&profile.sessions),
             slowest: Cow::Borrowed(&profile.slowest),
             placed: placed.map(|(id, it)| (id, Cow::Borrowed(it))).collect(),
@@ -230,7 +227,7 @@ impl Saved<'_> {
         for times in &self.times {
             kind(times.kind, "a list of times")?;
         }
-        let examples = self.classes.iter().map(|class| &class.example);
+        let examples = self.classes.iter().map(|class| &*class.example);
         let waiting = self.waiting.iter().map(AsRef::as_ref);
         let traces = examples.chain(waiting).chain(self.slowest.iter());
         let is_valid = |trace: &&Trace| trace.check_sorted().is_ok();

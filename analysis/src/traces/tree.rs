@@ -79,11 +79,6 @@ impl Call {
         nanos_between(self.tin, self.tout)
     }
 
-    /// Returns its part of the shape of a trace: its operation and its depth.
-    pub(super) fn shape(&self) -> (OperationId, i32) {
-        (self.operation, self.ess)
-    }
-
     /// Returns its depth; that of a call of a valid trace is not negative.
     pub(super) fn depth(&self) -> usize {
         usize::try_from(self.ess).expect("the trace is valid")

@@ -283,7 +283,7 @@ fn same_as_kieker(analysis: &TraceAnalysis, expected: &str) {
 
 fn same_classes(analysis: &TraceAnalysis, expected: &str) {
     let profile = analysis.profile();
-    let shape = |class: &baler_analysis::traces::TraceClass| {
+    let shape = |class: &baler_analysis::traces::TraceClass<'_>| {
         (
             class.traces,
             class.example.calls.len(),
