@@ -42,7 +42,7 @@ fn span_with_field() {
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let spans = arguments.next().and_then(|it| it.parse().ok());
-    let spans = spans.unwrap_or(1_000_000_u32);
+    let spans = spans.unwrap_or(100_000_u32);
     let only = arguments.next();
     for (name, call) in CASES {
         if only.as_deref().is_none_or(|only| only == name) {
