@@ -146,25 +146,28 @@ impl Undecided {
 
 /// Passes records for which an expression is true.
 #[derive(Debug)]
-pub struct Where<S> {
+pub struct Where<'s> {
     condition: Condition,
-    next: S,
+    next: Box<dyn Stage + 's>,
 }
 
-impl<S: Stage> Where<S> {
+impl<'s> Where<'s> {
     /// Passes records that meet the condition to `next`.
-    pub fn new(condition: Condition, next: S) -> Self {
-        Self { condition, next }
+    pub fn new(condition: Condition, next: impl Stage + 's) -> Self {
+        Self {
+            condition,
+            next: Box::new(next),
+        }
     }
 }
 
-impl<S: Stage> Stage for Where<S> {
+impl Stage for Where<'_> {
     fn name(&self) -> &'static str {
         "where"
     }
 
     fn next(&mut self) -> Option<&mut dyn Stage> {
-        Some(&mut self.next)
+        Some(&mut *self.next)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {

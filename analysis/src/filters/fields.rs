@@ -200,20 +200,20 @@ impl Fields {
     }
 
     /// Returns a stage that records the types of the input, and passes everything on.
-    pub fn note<S: Stage>(&self, next: S) -> FieldsStage<S> {
+    pub fn note<'s>(&self, next: impl Stage + 's) -> FieldsStage<'s> {
         FieldsStage {
             fields: self.clone(),
             narrows: false,
-            next,
+            next: Box::new(next),
         }
     }
 
     /// Returns a stage that passes on copies of records with only these fields.
-    pub fn narrow<S: Stage>(&self, next: S) -> FieldsStage<S> {
+    pub fn narrow<'s>(&self, next: impl Stage + 's) -> FieldsStage<'s> {
         FieldsStage {
             fields: self.clone(),
             narrows: true,
-            next,
+            next: Box::new(next),
         }
     }
 }
@@ -229,19 +229,19 @@ fn names(wanted: &str, type_name: &str, field: &str) -> bool {
 
 /// Records the types of the input, or narrows their records.
 #[derive(Debug)]
-pub struct FieldsStage<S> {
+pub struct FieldsStage<'s> {
     fields: Fields,
     narrows: bool,
-    next: S,
+    next: Box<dyn Stage + 's>,
 }
 
-impl<S: Stage> Stage for FieldsStage<S> {
+impl Stage for FieldsStage<'_> {
     fn name(&self) -> &'static str {
         "fields"
     }
 
     fn next(&mut self) -> Option<&mut dyn Stage> {
-        Some(&mut self.next)
+        Some(&mut *self.next)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// passed on, the whole chunk is delivered again: after a second run its first records have come
 /// twice. The owner of the source stops it when [`Taken::is_enough`] is true.
 #[derive(Debug)]
-pub struct First<S> {
+pub struct First<'s> {
     taken: Taken,
-    next: S,
+    next: Box<dyn Stage + 's>,
 }
 
 /// A handle to the number of records that a [`First`] has passed on.
@@ -25,9 +25,9 @@ pub struct Taken {
     offered: Arc<AtomicU64>,
 }
 
-impl<S: Stage> First<S> {
+impl<'s> First<'s> {
     /// Passes on the first `limit` records to `next`.
-    pub fn new(limit: u64, next: S) -> (Self, Taken) {
+    pub fn new(limit: u64, next: impl Stage + 's) -> (Self, Taken) {
         let taken = Taken::of(Some(limit));
         (taken.stage(next), taken)
     }
@@ -44,10 +44,10 @@ impl Taken {
     }
 
     /// Returns a stage that shares the limit: one for each of several workers.
-    pub fn stage<S: Stage>(&self, next: S) -> First<S> {
+    pub fn stage<'s>(&self, next: impl Stage + 's) -> First<'s> {
         First {
             taken: self.clone(),
-            next,
+            next: Box::new(next),
         }
     }
 
@@ -80,22 +80,23 @@ impl Taken {
     }
 }
 
-impl<S: Stage> Stage for First<S> {
+impl Stage for First<'_> {
     fn name(&self) -> &'static str {
         "first"
     }
 
     fn next(&mut self) -> Option<&mut dyn Stage> {
-        Some(&mut self.next)
+        Some(&mut *self.next)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
         let all = parcel.len() as u64;
         self.taken.offered.fetch_add(all, Ordering::AcqRel);
         let passed = self.taken.take(all);
-        if passed < all {
-            parcel.fail();
+        if passed == all {
+            return self.next.accept(parcel);
         }
+        parcel.fail();
         if passed > 0 {
             let mut positions = 0..all;
             let selected = parcel.select(|_| positions.next() < Some(passed));

@@ -56,28 +56,28 @@ fn wildcard(pattern: &[u8], text: &[u8]) -> bool {
 
 /// Passes records whose type matches one of several patterns.
 #[derive(Debug)]
-pub struct ByType<S> {
+pub struct ByType<'s> {
     patterns: Vec<TypePattern>,
-    next: S,
+    next: Box<dyn Stage + 's>,
 }
 
-impl<S: Stage> ByType<S> {
+impl<'s> ByType<'s> {
     /// Passes records whose type matches one of `patterns` to `next`.
-    pub fn new(patterns: impl IntoIterator<Item = TypePattern>, next: S) -> Self {
+    pub fn new(patterns: impl IntoIterator<Item = TypePattern>, next: impl Stage + 's) -> Self {
         Self {
             patterns: patterns.into_iter().collect(),
-            next,
+            next: Box::new(next),
         }
     }
 }
 
-impl<S: Stage> Stage for ByType<S> {
+impl Stage for ByType<'_> {
     fn name(&self) -> &'static str {
         "by type"
     }
 
     fn next(&mut self) -> Option<&mut dyn Stage> {
-        Some(&mut self.next)
+        Some(&mut *self.next)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
@@ -103,20 +103,20 @@ impl<S: Stage> Stage for ByType<S> {
 
 /// Passes records whose timestamp lies in a span, and optionally records without a timestamp.
 #[derive(Debug)]
-pub struct ByTime<S> {
+pub struct ByTime<'s> {
     unix_ns: Range<i64>,
     keep_timeless: bool,
-    next: S,
+    next: Box<dyn Stage + 's>,
 }
 
-impl<S: Stage> ByTime<S> {
+impl<'s> ByTime<'s> {
     /// Passes records with a timestamp in `unix_ns` (nanoseconds since the Unix epoch; the end is
     /// excluded) to `next`. Records without a timestamp are dropped.
-    pub fn new(unix_ns: Range<i64>, next: S) -> Self {
+    pub fn new(unix_ns: Range<i64>, next: impl Stage + 's) -> Self {
         Self {
             unix_ns,
             keep_timeless: false,
-            next,
+            next: Box::new(next),
         }
     }
 
@@ -128,13 +128,13 @@ impl<S: Stage> ByTime<S> {
     }
 }
 
-impl<S: Stage> Stage for ByTime<S> {
+impl Stage for ByTime<'_> {
     fn name(&self) -> &'static str {
         "by time"
     }
 
     fn next(&mut self) -> Option<&mut dyn Stage> {
-        Some(&mut self.next)
+        Some(&mut *self.next)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {

@@ -16,24 +16,24 @@ use crate::stage::Stage;
 /// first error it refuses everything, and the parcels that the stage holds go back to the medium.
 /// The last clone to finish finishes the stage. The others only flush it, so that their chunks are
 /// settled before they end.
-pub struct SharedStage<S> {
-    state: Arc<Mutex<StageState<S>>>,
+pub struct SharedStage {
+    state: Arc<Mutex<StageState>>,
     name: &'static str,
     finished: bool,
 }
 
-struct StageState<S> {
+struct StageState {
     /// `None` after an error.
-    stage: Option<S>,
+    stage: Option<Box<dyn Stage>>,
     clones: usize,
 }
 
-impl<S: Stage> SharedStage<S> {
+impl SharedStage {
     /// Shares a stage.
-    pub fn new(stage: S) -> Self {
+    pub fn new(stage: impl Stage + 'static) -> Self {
         let name = stage.name();
         let state = StageState {
-            stage: Some(stage),
+            stage: Some(Box::new(stage)),
             clones: 1,
         };
         Self {
@@ -45,11 +45,11 @@ impl<S: Stage> SharedStage<S> {
 
     fn with<T>(
         &self,
-        work: impl FnOnce(&mut S, usize) -> Result<T, AnalysisError>,
+        work: impl FnOnce(&mut dyn Stage, usize) -> Result<T, AnalysisError>,
     ) -> Result<T, AnalysisError> {
         let mut state = self.lock();
         let clones = state.clones;
-        let Some(stage) = state.stage.as_mut() else {
+        let Some(stage) = state.stage.as_deref_mut() else {
             return Err(AnalysisError::stage(self.name, "it has failed before"));
         };
         let worked = work(stage, clones);
@@ -59,7 +59,7 @@ impl<S: Stage> SharedStage<S> {
         worked
     }
 
-    fn lock(&self) -> MutexGuard<'_, StageState<S>> {
+    fn lock(&self) -> MutexGuard<'_, StageState> {
         // A stage that panicked during its work is not called again.
         self.state.lock().unwrap_or_else(|poison: PoisonError<_>| {
             let mut state = poison.into_inner();
@@ -69,7 +69,7 @@ impl<S: Stage> SharedStage<S> {
     }
 }
 
-impl<S: Stage> Clone for SharedStage<S> {
+impl Clone for SharedStage {
     fn clone(&self) -> Self {
         self.lock().clones += 1;
         Self {
@@ -80,7 +80,7 @@ impl<S: Stage> Clone for SharedStage<S> {
     }
 }
 
-impl<S: Stage> Stage for SharedStage<S> {
+impl Stage for SharedStage {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -111,7 +111,7 @@ impl<S: Stage> Stage for SharedStage<S> {
     }
 }
 
-impl<S> Drop for SharedStage<S> {
+impl Drop for SharedStage {
     fn drop(&mut self) {
         if !self.finished {
             lock(&self.state).clones -= 1;
@@ -119,7 +119,7 @@ impl<S> Drop for SharedStage<S> {
     }
 }
 
-impl<S> fmt::Debug for SharedStage<S> {
+impl fmt::Debug for SharedStage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedStage")
             .field("stage", &self.name)
@@ -128,17 +128,9 @@ impl<S> fmt::Debug for SharedStage<S> {
 }
 
 /// Passes every parcel to each of several stages, in order.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Tee {
     branches: Vec<Box<dyn Stage>>,
-}
-
-impl fmt::Debug for Tee {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list()
-            .entries(self.branches.iter().map(|branch| branch.name()))
-            .finish()
-    }
 }
 
 impl Tee {

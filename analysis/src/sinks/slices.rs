@@ -1,5 +1,6 @@
 //! Writes lines to an output in slices of limited size.
 
+use std::fmt;
 use std::io::{self, Write};
 
 use crate::error::AnalysisError;
@@ -16,9 +17,8 @@ const FLUSH_BYTES: usize = 256 << 10;
 /// parcels until the output has taken them.
 ///
 /// A slice ends with a whole line, unless the line is longer than a slice.
-#[derive(Debug)]
-pub(super) struct Slices<W> {
-    output: W,
+pub(super) struct Slices<'w> {
+    output: Box<dyn Write + Send + 'w>,
     /// The output, for messages.
     what: Box<str>,
     buffer: Vec<u8>,
@@ -29,10 +29,10 @@ pub(super) struct Slices<W> {
     is_dirty: bool,
 }
 
-impl<W: Write> Slices<W> {
-    pub(super) fn new(output: W, what: Box<str>) -> Self {
+impl<'w> Slices<'w> {
+    pub(super) fn new(output: impl Write + Send + 'w, what: Box<str>) -> Self {
         Self {
-            output,
+            output: Box::new(output),
             what,
             buffer: Vec::new(),
             held: Held::default(),
@@ -79,7 +79,7 @@ impl<W: Write> Slices<W> {
     }
 }
 
-impl<W: Write> Write for Slices<W> {
+impl Write for Slices<'_> {
     /// A line is written in pieces of a few bytes. Nearly all of them have room.
     #[inline]
     fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
@@ -109,5 +109,13 @@ impl<W: Write> Write for Slices<W> {
         self.output.flush()?;
         self.is_dirty = false;
         Ok(())
+    }
+}
+
+impl fmt::Debug for Slices<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slices")
+            .field("what", &self.what)
+            .finish_non_exhaustive()
     }
 }

@@ -26,17 +26,21 @@ const INDENT: usize = 4;
 /// Points in time are in RFC 3339 and spans have units, according to the roles of the fields.
 /// Control characters are escaped. It is not meant for programs; they should read JSON.
 #[derive(Debug)]
-pub struct TextTable<W> {
-    output: Slices<W>,
+pub struct TextTable<'w> {
+    output: Slices<'w>,
     width: Option<usize>,
     has_header: Arc<AtomicBool>,
 }
 
-impl<W: Write + Send> TextTable<W> {
+impl<'w> TextTable<'w> {
     /// Writes to `output`; messages call it `what`. With a `width`, of at least 60 characters,
     /// fields that do not fit go on in further lines, and a field that is longer than such a line is
     /// shortened.
-    pub fn new(output: W, what: impl Into<Box<str>>, width: Option<usize>) -> Self {
+    pub fn new(
+        output: impl Write + Send + 'w,
+        what: impl Into<Box<str>>,
+        width: Option<usize>,
+    ) -> Self {
         Self {
             output: Slices::new(output, what.into()),
             width: width.map(|width| width.max(60)),
@@ -114,7 +118,7 @@ impl<W: Write + Send> TextTable<W> {
     }
 }
 
-impl<W: Write + Send> Stage for TextTable<W> {
+impl Stage for TextTable<'_> {
     fn name(&self) -> &'static str {
         "table"
     }
