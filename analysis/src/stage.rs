@@ -1,6 +1,5 @@
 //! A filter or a sink.
 
-use std::fmt;
 use std::time::Instant;
 
 use crate::error::AnalysisError;
@@ -84,12 +83,6 @@ pub trait Stage: Send {
             return next.finish();
         }
         self.flush()
-    }
-}
-
-impl fmt::Debug for dyn Stage + '_ {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -146,28 +146,25 @@ impl Undecided {
 
 /// Passes records for which an expression is true.
 #[derive(Debug)]
-pub struct Where<'s> {
+pub struct Where<S> {
     condition: Condition,
-    next: Box<dyn Stage + 's>,
+    next: S,
 }
 
-impl<'s> Where<'s> {
+impl<S: Stage> Where<S> {
     /// Passes records that meet the condition to `next`.
-    pub fn new(condition: Condition, next: impl Stage + 's) -> Self {
-        Self {
-            condition,
-            next: Box::new(next),
-        }
+    pub fn new(condition: Condition, next: S) -> Self {
+        Self { condition, next }
     }
 }
 
-impl Stage for Where<'_> {
+impl<S: Stage> Stage for Where<S> {
     fn name(&self) -> &'static str {
         "where"
     }
 
     fn next(&mut self) -> Option<&mut dyn Stage> {
-        Some(&mut *self.next)
+        Some(&mut self.next)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {

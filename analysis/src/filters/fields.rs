@@ -200,20 +200,20 @@ impl Fields {
     }
 
     /// Returns a stage that records the types of the input, and passes everything on.
-    pub fn note<'s>(&self, next: impl Stage + 's) -> FieldsStage<'s> {
+    pub fn note<S: Stage>(&self, next: S) -> FieldsStage<S> {
         FieldsStage {
             fields: self.clone(),
             narrows: false,
-            next: Box::new(next),
+            next,
         }
     }
 
     /// Returns a stage that passes on copies of records with only these fields.
-    pub fn narrow<'s>(&self, next: impl Stage + 's) -> FieldsStage<'s> {
+    pub fn narrow<S: Stage>(&self, next: S) -> FieldsStage<S> {
         FieldsStage {
             fields: self.clone(),
             narrows: true,
-            next: Box::new(next),
+            next,
         }
     }
 }
@@ -229,19 +229,19 @@ fn names(wanted: &str, type_name: &str, field: &str) -> bool {
 
 /// Records the types of the input, or narrows their records.
 #[derive(Debug)]
-pub struct FieldsStage<'s> {
+pub struct FieldsStage<S> {
     fields: Fields,
     narrows: bool,
-    next: Box<dyn Stage + 's>,
+    next: S,
 }
 
-impl Stage for FieldsStage<'_> {
+impl<S: Stage> Stage for FieldsStage<S> {
     fn name(&self) -> &'static str {
         "fields"
     }
 
     fn next(&mut self) -> Option<&mut dyn Stage> {
-        Some(&mut *self.next)
+        Some(&mut self.next)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {

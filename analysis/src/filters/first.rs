@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// passed on, the whole chunk is delivered again: after a second run its first records have come
 /// twice. The owner of the source stops it when [`Taken::is_enough`] is true.
 #[derive(Debug)]
-pub struct First<'s> {
+pub struct First<S> {
     taken: Taken,
-    next: Box<dyn Stage + 's>,
+    next: S,
 }
 
 /// A handle to the number of records that a [`First`] has passed on.
@@ -25,9 +25,9 @@ pub struct Taken {
     offered: Arc<AtomicU64>,
 }
 
-impl<'s> First<'s> {
+impl<S: Stage> First<S> {
     /// Passes on the first `limit` records to `next`.
-    pub fn new(limit: u64, next: impl Stage + 's) -> (Self, Taken) {
+    pub fn new(limit: u64, next: S) -> (Self, Taken) {
         let taken = Taken::of(Some(limit));
         (taken.stage(next), taken)
     }
@@ -44,10 +44,10 @@ impl Taken {
     }
 
     /// Returns a stage that shares the limit: one for each of several workers.
-    pub fn stage<'s>(&self, next: impl Stage + 's) -> First<'s> {
+    pub fn stage<S: Stage>(&self, next: S) -> First<S> {
         First {
             taken: self.clone(),
-            next: Box::new(next),
+            next,
         }
     }
 
@@ -80,13 +80,13 @@ impl Taken {
     }
 }
 
-impl Stage for First<'_> {
+impl<S: Stage> Stage for First<S> {
     fn name(&self) -> &'static str {
         "first"
     }
 
     fn next(&mut self) -> Option<&mut dyn Stage> {
-        Some(&mut *self.next)
+        Some(&mut self.next)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {

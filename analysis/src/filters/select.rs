@@ -56,28 +56,28 @@ fn wildcard(pattern: &[u8], text: &[u8]) -> bool {
 
 /// Passes records whose type matches one of several patterns.
 #[derive(Debug)]
-pub struct ByType<'s> {
+pub struct ByType<S> {
     patterns: Vec<TypePattern>,
-    next: Box<dyn Stage + 's>,
+    next: S,
 }
 
-impl<'s> ByType<'s> {
+impl<S: Stage> ByType<S> {
     /// Passes records whose type matches one of `patterns` to `next`.
-    pub fn new(patterns: impl IntoIterator<Item = TypePattern>, next: impl Stage + 's) -> Self {
+    pub fn new(patterns: impl IntoIterator<Item = TypePattern>, next: S) -> Self {
         Self {
             patterns: patterns.into_iter().collect(),
-            next: Box::new(next),
+            next,
         }
     }
 }
 
-impl Stage for ByType<'_> {
+impl<S: Stage> Stage for ByType<S> {
     fn name(&self) -> &'static str {
         "by type"
     }
 
     fn next(&mut self) -> Option<&mut dyn Stage> {
-        Some(&mut *self.next)
+        Some(&mut self.next)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
@@ -103,20 +103,20 @@ impl Stage for ByType<'_> {
 
 /// Passes records whose timestamp lies in a span, and optionally records without a timestamp.
 #[derive(Debug)]
-pub struct ByTime<'s> {
+pub struct ByTime<S> {
     unix_ns: Range<i64>,
     keep_timeless: bool,
-    next: Box<dyn Stage + 's>,
+    next: S,
 }
 
-impl<'s> ByTime<'s> {
+impl<S: Stage> ByTime<S> {
     /// Passes records with a timestamp in `unix_ns` (nanoseconds since the Unix epoch; the end is
     /// excluded) to `next`. Records without a timestamp are dropped.
-    pub fn new(unix_ns: Range<i64>, next: impl Stage + 's) -> Self {
+    pub fn new(unix_ns: Range<i64>, next: S) -> Self {
         Self {
             unix_ns,
             keep_timeless: false,
-            next: Box::new(next),
+            next,
         }
     }
 
@@ -128,13 +128,13 @@ impl<'s> ByTime<'s> {
     }
 }
 
-impl Stage for ByTime<'_> {
+impl<S: Stage> Stage for ByTime<S> {
     fn name(&self) -> &'static str {
         "by time"
     }
 
     fn next(&mut self) -> Option<&mut dyn Stage> {
-        Some(&mut *self.next)
+        Some(&mut self.next)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {

@@ -16,24 +16,24 @@ use crate::stage::Stage;
 /// first error it refuses everything, and the parcels that the stage holds go back to the medium.
 /// The last clone to finish finishes the stage. The others only flush it, so that their chunks are
 /// settled before they end.
-pub struct SharedStage {
-    state: Arc<Mutex<StageState>>,
+pub struct SharedStage<S> {
+    state: Arc<Mutex<StageState<S>>>,
     name: &'static str,
     finished: bool,
 }
 
-struct StageState {
+struct StageState<S> {
     /// `None` after an error.
-    stage: Option<Box<dyn Stage>>,
+    stage: Option<S>,
     clones: usize,
 }
 
-impl SharedStage {
+impl<S: Stage> SharedStage<S> {
     /// Shares a stage.
-    pub fn new(stage: impl Stage + 'static) -> Self {
+    pub fn new(stage: S) -> Self {
         let name = stage.name();
         let state = StageState {
-            stage: Some(Box::new(stage)),
+            stage: Some(stage),
             clones: 1,
         };
         Self {
@@ -45,11 +45,11 @@ impl SharedStage {
 
     fn with<T>(
         &self,
-        work: impl FnOnce(&mut dyn Stage, usize) -> Result<T, AnalysisError>,
+        work: impl FnOnce(&mut S, usize) -> Result<T, AnalysisError>,
     ) -> Result<T, AnalysisError> {
         let mut state = self.lock();
         let clones = state.clones;
-        let Some(stage) = state.stage.as_deref_mut() else {
+        let Some(stage) = state.stage.as_mut() else {
             return Err(AnalysisError::stage(self.name, "it has failed before"));
         };
         let worked = work(stage, clones);
@@ -59,7 +59,7 @@ impl SharedStage {
         worked
     }
 
-    fn lock(&self) -> MutexGuard<'_, StageState> {
+    fn lock(&self) -> MutexGuard<'_, StageState<S>> {
         // A stage that panicked during its work is not called again.
         self.state.lock().unwrap_or_else(|poison: PoisonError<_>| {
             let mut state = poison.into_inner();
@@ -69,7 +69,7 @@ impl SharedStage {
     }
 }
 
-impl Clone for SharedStage {
+impl<S: Stage> Clone for SharedStage<S> {
     fn clone(&self) -> Self {
         self.lock().clones += 1;
         Self {
@@ -80,7 +80,7 @@ impl Clone for SharedStage {
     }
 }
 
-impl Stage for SharedStage {
+impl<S: Stage> Stage for SharedStage<S> {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -111,7 +111,7 @@ impl Stage for SharedStage {
     }
 }
 
-impl Drop for SharedStage {
+impl<S> Drop for SharedStage<S> {
     fn drop(&mut self) {
         if !self.finished {
             lock(&self.state).clones -= 1;
@@ -119,7 +119,7 @@ impl Drop for SharedStage {
     }
 }
 
-impl fmt::Debug for SharedStage {
+impl<S> fmt::Debug for SharedStage<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedStage")
             .field("stage", &self.name)
@@ -128,9 +128,17 @@ impl fmt::Debug for SharedStage {
 }
 
 /// Passes every parcel to each of several stages, in order.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Tee {
     branches: Vec<Box<dyn Stage>>,
+}
+
+impl fmt::Debug for Tee {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.branches.iter().map(|branch| branch.name()))
+            .finish()
+    }
 }
 
 impl Tee {

@@ -28,14 +28,14 @@ enum Form {
 /// The output gets slices of at most 1 MiB, whatever the size of a decoded chunk. A chunk is
 /// released when its lines were passed to the output.
 #[derive(Debug)]
-pub struct JsonLines<'w> {
-    output: Slices<'w>,
+pub struct JsonLines<W> {
+    output: Slices<W>,
     form: Form,
 }
 
-impl<'w> JsonLines<'w> {
+impl<W: Write + Send> JsonLines<W> {
     /// Writes to `output`; messages call it `what`.
-    pub fn new(output: impl Write + Send + 'w, what: impl Into<Box<str>>) -> Self {
+    pub fn new(output: W, what: impl Into<Box<str>>) -> Self {
         Self {
             output: Slices::new(output, what.into()),
             form: Form::Record,
@@ -89,7 +89,7 @@ impl<'w> JsonLines<'w> {
     }
 }
 
-impl Stage for JsonLines<'_> {
+impl<W: Write + Send> Stage for JsonLines<W> {
     fn name(&self) -> &'static str {
         "json lines"
     }

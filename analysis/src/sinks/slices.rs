@@ -1,6 +1,5 @@
 //! Writes lines to an output in slices of limited size.
 
-use std::fmt;
 use std::io::{self, Write};
 
 use crate::error::AnalysisError;
@@ -17,8 +16,9 @@ const FLUSH_BYTES: usize = 256 << 10;
 /// parcels until the output has taken them.
 ///
 /// A slice ends with a whole line, unless the line is longer than a slice.
-pub(super) struct Slices<'w> {
-    output: Box<dyn Write + Send + 'w>,
+#[derive(Debug)]
+pub(super) struct Slices<W> {
+    output: W,
     /// The output, for messages.
     what: Box<str>,
     buffer: Vec<u8>,
@@ -29,10 +29,10 @@ pub(super) struct Slices<'w> {
     is_dirty: bool,
 }
 
-impl<'w> Slices<'w> {
-    pub(super) fn new(output: impl Write + Send + 'w, what: Box<str>) -> Self {
+impl<W: Write> Slices<W> {
+    pub(super) fn new(output: W, what: Box<str>) -> Self {
         Self {
-            output: Box::new(output),
+            output,
             what,
             buffer: Vec::new(),
             held: Held::default(),
@@ -79,7 +79,7 @@ impl<'w> Slices<'w> {
     }
 }
 
-impl Write for Slices<'_> {
+impl<W: Write> Write for Slices<W> {
     /// A line is written in pieces of a few bytes. Nearly all of them have room.
     #[inline]
     fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
@@ -109,13 +109,5 @@ impl Write for Slices<'_> {
         self.output.flush()?;
         self.is_dirty = false;
         Ok(())
-    }
-}
-
-impl fmt::Debug for Slices<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Slices")
-            .field("what", &self.what)
-            .finish_non_exhaustive()
     }
 }

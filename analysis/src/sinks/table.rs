@@ -26,21 +26,17 @@ const INDENT: usize = 4;
 /// Points in time are in RFC 3339 and spans have units, according to the roles of the fields.
 /// Control characters are escaped. It is not meant for programs; they should read JSON.
 #[derive(Debug)]
-pub struct TextTable<'w> {
-    output: Slices<'w>,
+pub struct TextTable<W> {
+    output: Slices<W>,
     width: Option<usize>,
     has_header: Arc<AtomicBool>,
 }
 
-impl<'w> TextTable<'w> {
+impl<W: Write + Send> TextTable<W> {
     /// Writes to `output`; messages call it `what`. With a `width`, of at least 60 characters,
     /// fields that do not fit go on in further lines, and a field that is longer than such a line is
     /// shortened.
-    pub fn new(
-        output: impl Write + Send + 'w,
-        what: impl Into<Box<str>>,
-        width: Option<usize>,
-    ) -> Self {
+    pub fn new(output: W, what: impl Into<Box<str>>, width: Option<usize>) -> Self {
         Self {
             output: Slices::new(output, what.into()),
             width: width.map(|width| width.max(60)),
@@ -118,7 +114,7 @@ impl<'w> TextTable<'w> {
     }
 }
 
-impl Stage for TextTable<'_> {
+impl<W: Write + Send> Stage for TextTable<W> {
     fn name(&self) -> &'static str {
         "table"
     }

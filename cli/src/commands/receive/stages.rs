@@ -41,7 +41,7 @@ pub(super) struct Stages<'a> {
 enum Sink {
     /// A sink that owns its files, so all workers share it. `None` once the last worker has taken
     /// it.
-    Files(Option<SharedStage>),
+    Files(Option<SharedStage<Box<dyn Stage>>>),
     Lines(Lines),
     Nothing,
 }
