@@ -205,6 +205,7 @@ impl Assembler {
     /// Closes every trace. Callers come before the traces that they called.
     pub fn finish(&mut self, each: &mut Each<'_>) {
         self.close_some(|_| true, Cause::End, each);
+        self.open.shrink_to_fit();
     }
 
     fn close_some(

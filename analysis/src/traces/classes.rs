@@ -1,6 +1,6 @@
 //! Equivalence classes of traces.
 
-use std::borrow::Cow;
+use std::borrow::Borrow;
 use std::cmp::Reverse;
 use std::hash::{BuildHasher as _, Hasher as _};
 
@@ -15,43 +15,52 @@ use super::tree::{Call, Trace};
 
 /// Traces with the same calls in the same order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct TraceClass<'a> {
+pub struct TraceClass<T = Trace> {
     /// The number of traces.
     pub traces: u64,
     /// Their total time, in nanoseconds.
     pub total_ns: u64,
     /// The trace that began first.
-    pub example: Cow<'a, Trace>,
+    pub example: T,
 }
 
 /// Classes by the operations and depths of their calls.
 ///
 /// The key is a hash of them. If several classes have the same one, the later ones have the next free
 /// keys. So no class needs a second copy of its operations and depths.
-#[derive(Debug, Default)]
-pub(super) struct Classes<'a> {
-    by_key: HashMap<u64, Known<'a>>,
+#[derive(Debug)]
+pub(super) struct Classes<T> {
+    by_key: HashMap<u64, Known<T>>,
     hasher: RandomState,
 }
 
 #[derive(Debug)]
-struct Known<'a> {
-    class: TraceClass<'a>,
+struct Known<T> {
+    class: TraceClass<T>,
     /// The nodes of its calls, after one of its traces was placed below the entry.
     nodes: Option<CallNodes>,
 }
 
-impl<'a> Classes<'a> {
+impl<T> Default for Classes<T> {
+    fn default() -> Self {
+        Self {
+            by_key: HashMap::default(),
+            hasher: RandomState::default(),
+        }
+    }
+}
+
+impl<T: Borrow<Trace>> Classes<T> {
     /// Returns the number of classes.
     pub(super) fn len(&self) -> usize {
         self.by_key.len()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &TraceClass<'a>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &TraceClass<T>> {
         self.by_key.values().map(|it| &it.class)
     }
 
-    pub(super) fn into_iter(self) -> impl Iterator<Item = TraceClass<'a>> {
+    pub(super) fn into_iter(self) -> impl Iterator<Item = TraceClass<T>> {
         self.by_key.into_values().map(|it| it.class)
     }
 
@@ -68,8 +77,8 @@ impl<'a> Classes<'a> {
 
     fn key_from(&self, key: u64, calls: &[Call], number: impl Fn(OperationId) -> usize) -> u64 {
         let shape = |call: &Call| (number(call.operation), call.ess);
-        let is_other = |known: &Known<'_>| {
-            let example = known.class.example.calls.iter();
+        let is_other = |known: &Known<T>| {
+            let example = known.class.example.borrow().calls.iter();
             !example.map(shape).eq(calls.iter().map(shape))
         };
         let mut key = key;
@@ -85,7 +94,7 @@ impl<'a> Classes<'a> {
     }
 
     /// Adds traces to the class with their key, or makes it.
-    pub(super) fn add(&mut self, key: u64, class: TraceClass<'a>) {
+    pub(super) fn add(&mut self, key: u64, class: TraceClass<T>) {
         match self.by_key.get_mut(&key) {
             Some(known) => known.class.merge(class),
             None => {
@@ -104,18 +113,19 @@ impl<'a> Classes<'a> {
     }
 }
 
-impl TraceClass<'_> {
-    /// The same class, which borrows its example.
-    pub(super) fn borrowed(&self) -> TraceClass<'_> {
+impl<T: Borrow<Trace>> TraceClass<T> {
+    /// Returns the same class with its example in another form.
+    pub(super) fn with<E>(&self, example: E) -> TraceClass<E> {
         TraceClass {
-            example: Cow::Borrowed(&self.example),
-            ..*self
+            traces: self.traces,
+            total_ns: self.total_ns,
+            example,
         }
     }
 
     /// Classes with a smaller rank come first.
     pub(super) fn rank(&self) -> (Reverse<u64>, i64, i64) {
-        let example = &self.example;
+        let example = self.example.borrow();
         (Reverse(self.traces), example.start(), example.id)
     }
 
@@ -124,7 +134,7 @@ impl TraceClass<'_> {
         // Times come from outside.
         add_count(&mut self.total_ns, other.total_ns);
         let began = |trace: &Trace| (trace.start(), trace.id);
-        if began(&other.example) < began(&self.example) {
+        if began(other.example.borrow()) < began(self.example.borrow()) {
             self.example = other.example;
         }
     }

@@ -179,7 +179,7 @@ impl TraceAnalysis {
                 "max_depth": class.example.max_depth(),
                 "mean_ns": class.total_ns / class.traces.max(1),
                 "example": class.example.id,
-                "root": root(&class.example, operations),
+                "root": root(class.example, operations),
             })
         });
         TraceDocument {
@@ -336,7 +336,7 @@ pub fn report(analysis: &TraceAnalysis, title: &str) -> String {
             classes.len(),
             class.traces
         );
-        waterfall(&class.example, &why, operations, shared)
+        waterfall(class.example, &why, operations, shared)
     });
     let slowest = profile.slowest().iter();
     let slowest = slowest.map(|trace| waterfall(trace, "one of the slowest", operations, shared));

@@ -79,8 +79,9 @@ impl TraceAnalysis {
             let example = operations.trace(class.example.into_owned());
             let key = profile.classes.key(&example.calls, OperationId::position);
             let class = TraceClass {
-                example: Cow::Owned(example),
-                ..class
+                traces: class.traces,
+                total_ns: class.total_ns,
+                example,
             };
             profile.add_class(key, class);
         }

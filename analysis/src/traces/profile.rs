@@ -1,6 +1,5 @@
 //! The results of traces: one call tree of all, equivalence classes, response times, sessions.
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
@@ -65,7 +64,7 @@ pub struct Profile {
     pub(super) counts: TraceCounts,
     pub(super) tree: CallTree,
     pub(super) times: Times,
-    pub(super) classes: Classes<'static>,
+    pub(super) classes: Classes<Trace>,
     class_calls: usize,
     pub(super) sessions: BTreeMap<Box<str>, Session>,
     pub(super) slowest: Vec<Trace>,
@@ -106,19 +105,19 @@ impl Profile {
 
     /// Returns the equivalence classes; classes with the most traces come first. Operations on
     /// different hosts are distinct.
-    pub fn classes(&self) -> Vec<&TraceClass<'_>> {
+    pub fn classes(&self) -> Vec<&TraceClass> {
         let mut classes: Vec<_> = self.classes.iter().collect();
         classes.sort_by_key(|class| class.rank());
         classes
     }
 
     /// Returns the equivalence classes without distinguishing hosts.
-    pub fn classes_without_hosts(&self, operations: &Operations) -> Vec<TraceClass<'_>> {
-        let mut merged = Classes::default();
+    pub fn classes_without_hosts(&self, operations: &Operations) -> Vec<TraceClass<&Trace>> {
+        let mut merged = Classes::<&Trace>::default();
         for class in self.classes.iter() {
             let calls = &class.example.calls;
             let key = merged.key(calls, |id| operations.kind_of(id).position());
-            merged.add(key, class.borrowed());
+            merged.add(key, class.with(&class.example));
         }
         let mut classes: Vec<_> = merged.into_iter().collect();
         classes.sort_by_key(TraceClass::rank);
@@ -224,7 +223,7 @@ impl Profile {
             let class = TraceClass {
                 traces: 1,
                 total_ns,
-                example: Cow::Owned(trace),
+                example: trace,
             };
             self.add_class(key, class);
             let placed = Placed {
@@ -284,9 +283,9 @@ impl Profile {
     }
 
     /// Adds traces of a class with its key.
-    pub(super) fn add_class(&mut self, key: u64, mut class: TraceClass<'static>) {
+    pub(super) fn add_class(&mut self, key: u64, mut class: TraceClass) {
         if !self.classes.contains(key) {
-            let calls = &mut class.example.to_mut().calls;
+            let calls = &mut class.example.calls;
             if self.class_calls + calls.len() > MAX_CLASS_CALLS {
                 return add_count(&mut self.counts.without_class, class.traces);
             }

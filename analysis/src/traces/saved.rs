@@ -65,7 +65,7 @@ pub(super) struct Saved<'a> {
     /// Caller, called, count.
     pub(super) beyond: Vec<(Option<OperationId>, OperationId, u64)>,
     pub(super) times: Vec<SavedTimes>,
-    pub(super) classes: Vec<TraceClass<'a>>,
+    pub(super) classes: Vec<TraceClass<Cow<'a, Trace>>>,
     pub(super) sessions: Cow<'a, BTreeMap<Box<str>, Session>>,
     pub(super) slowest: Cow<'a, [Trace]>,
     /// Traces by their ids, and the positions of their calls in `tree`.
@@ -141,6 +141,7 @@ impl TraceAnalysis {
             total_ns: timed.durations.total_ns(),
             counts: timed.durations.counts(),
         });
+        let classes = profile.classes.iter();
         let placed = profile.links.placed();
         let waiting = profile.links.waiting.values().flatten();
         let open = assembler.open.iter().map(|(id, trace)| SavedOpen {
@@ -168,7 +169,9 @@ impl TraceAnalysis {
             tree: nodes.collect(),
             beyond: profile.tree.beyond().collect(),
             times: times.collect(),
-            classes: profile.classes.iter().map(TraceClass::borrowed).collect(),
+            classes: classes
+                .map(|it| it.with(Cow::Borrowed(&it.example)))
+                .collect(),
             sessions: Cow::Borrowed(&profile.sessions),
             slowest: Cow::Borrowed(&profile.slowest),
             placed: placed.map(|(id, it)| (id, Cow::Borrowed(it))).collect(),

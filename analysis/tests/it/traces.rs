@@ -1,6 +1,7 @@
 //! Traces: Kieker's results for the same logs, generated traces whose trees are known, and late,
 //! evicted or remotely called ones.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,8 +9,8 @@ use std::time::Instant;
 
 use baler_analysis::Parcel;
 use baler_analysis::traces::{
-    CallTree, ClosedTrace, Graph, Level, Operations, Outcome, Reason, SequenceDiagram,
-    TraceAnalysis, TraceSettings, report,
+    CallTree, ClosedTrace, Graph, Level, Operations, Outcome, Reason, SequenceDiagram, Trace,
+    TraceAnalysis, TraceClass, TraceSettings, report,
 };
 use baler_common::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
 use baler_common::record::{BatchBuilder, DynamicRecord, RecordBatch};
@@ -281,15 +282,13 @@ fn same_as_kieker(analysis: &TraceAnalysis, expected: &str) {
     );
 }
 
+fn shape<T: Borrow<Trace>>(class: &TraceClass<T>) -> (u64, usize, i32) {
+    let example = class.example.borrow();
+    (class.traces, example.calls.len(), example.max_depth())
+}
+
 fn same_classes(analysis: &TraceAnalysis, expected: &str) {
     let profile = analysis.profile();
-    let shape = |class: &baler_analysis::traces::TraceClass<'_>| {
-        (
-            class.traces,
-            class.example.calls.len(),
-            class.example.max_depth(),
-        )
-    };
     let mut with_hosts: Vec<_> = profile.classes().into_iter().map(shape).collect();
     with_hosts.sort_unstable();
     let kieker = kieker_classes(&text(&format!(

@@ -1,6 +1,6 @@
 use super::*;
 
-fn class(operations: &[u32]) -> TraceClass<'static> {
+fn class(operations: &[u32]) -> TraceClass {
     let calls = (0..).zip(operations).map(|(eoi, operation)| Call {
         eoi,
         ess: eoi.min(1),
@@ -13,13 +13,13 @@ fn class(operations: &[u32]) -> TraceClass<'static> {
     TraceClass {
         traces: 1,
         total_ns: 1,
-        example: Cow::Owned(Trace {
+        example: Trace {
             id: 0,
             parent: None,
             session: None,
             calls: calls.collect(),
             event_calls: Vec::new(),
-        }),
+        },
     }
 }
 
