@@ -1,6 +1,5 @@
 //! Dependencies as a graph: of components, of operations, of hosts, or as a call tree.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use foldhash::HashMap;
@@ -123,7 +122,7 @@ impl Graph {
         let mut nodes = vec![GraphNode::entry()];
         let mut known = HashMap::default();
         let mut of_operation: HashMap<OperationId, usize> = HashMap::default();
-        let mut edges: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+        let mut edges: HashMap<(usize, usize), u64> = HashMap::default();
         let mut position = |id: OperationId| {
             if let Some(known) = of_operation.get(&id) {
                 return *known;
@@ -144,10 +143,9 @@ impl Graph {
         }
         let edges = edges.into_iter();
         let edges = edges.map(|((from, to), calls)| GraphEdge { from, to, calls });
-        Self {
-            nodes,
-            edges: edges.collect(),
-        }
+        let mut edges: Vec<_> = edges.collect();
+        edges.sort_unstable_by_key(|edge| (edge.from, edge.to));
+        Self { nodes, edges }
     }
 
     /// Returns a call tree with a separate node for each list of callers.

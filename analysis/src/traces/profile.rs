@@ -107,7 +107,7 @@ impl Profile {
     /// different hosts are distinct.
     pub fn classes(&self) -> Vec<&TraceClass> {
         let mut classes: Vec<_> = self.classes.iter().collect();
-        classes.sort_by_key(|class| class.rank());
+        classes.sort_by_cached_key(|class| class.rank());
         classes
     }
 
@@ -120,7 +120,7 @@ impl Profile {
             merged.add(key, class.with(&class.example));
         }
         let mut classes: Vec<_> = merged.into_iter().collect();
-        classes.sort_by_key(TraceClass::rank);
+        classes.sort_by_cached_key(TraceClass::rank);
         classes
     }
 
