@@ -104,7 +104,8 @@ impl CallTree {
         merged
     }
 
-    /// Returns the nodes of a trace's calls below a node, with the caller of each call.
+    /// Returns the nodes of a trace's calls below a node. `callers` is the output of
+    /// [`Trace::callers`](super::Trace::callers).
     pub(super) fn place(
         &mut self,
         calls: &[Call],
@@ -120,7 +121,7 @@ impl CallTree {
         CallNodes(nodes.into())
     }
 
-    /// Adds the calls of a trace to their nodes, with the caller and the own time of each call.
+    /// Adds the calls of a trace to their nodes. `callers` is as for [`Self::place`].
     pub(super) fn add(
         &mut self,
         calls: &[Call],

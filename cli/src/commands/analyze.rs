@@ -83,8 +83,6 @@ pub(super) fn run(args: &AnalyzeArgs, quiet: bool, shutdown: &Shutdown) -> Resul
         };
         output::result(args.format, &document, || document.text())
     })?;
-    // The program ends soon. To free millions of calls one by one would take a twelfth of its time.
-    std::mem::forget(traces);
     let code = code.unwrap_or(Code::Done);
     Ok(match code {
         _ if read.refused > 0 => Code::Data,

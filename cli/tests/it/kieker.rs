@@ -58,7 +58,7 @@ fn socket_writer_of_kieker_is_named_once_without_a_quarantine_and_counted() {
             stderr.contains(&format!("count={told}")),
             "{command}: {stderr}"
         );
-        // The signal can come before the last one was told.
+        // The signal can come before the last report.
         let unreported = summary["not_kept"]["unreported"].as_u64().unwrap_or(0);
         assert_eq!(told + unreported, 3, "{summary}");
     }

@@ -164,14 +164,26 @@ fn of_json(json: Json) -> Option<otlp::AnyValue> {
         Json::Array(values) => Value::ArrayValue(otlp::ArrayValue {
             values: values.into_iter().map(of_json).collect::<Option<_>>()?,
         }),
-        Json::Object(object) => match special(&object) {
-            Some((DOUBLE, json)) => Value::DoubleValue(json.as_str()?.parse().ok()?),
-            Some((BYTES, json)) => Value::BytesValue(BASE64_STANDARD.decode(json.as_str()?).ok()?),
-            Some((_, json)) => list_of(serde_json::from_value(json.clone()).ok()?)?,
+        Json::Object(object) => match special(&object).and_then(of_special) {
+            Some(value) => value,
             None => list_of(object.into_iter().collect())?,
         },
     };
     Some(otlp::AnyValue { value: Some(value) })
+}
+
+/// Reads a value that JSON lacks. `None` if the object of another program only looks like one.
+fn of_special((name, json): (&str, &Json)) -> Option<Value> {
+    match name {
+        DOUBLE => {
+            let number: f64 = json.as_str()?.parse().ok()?;
+            (!number.is_finite()).then_some(Value::DoubleValue(number))
+        }
+        BYTES => Some(Value::BytesValue(
+            BASE64_STANDARD.decode(json.as_str()?).ok()?,
+        )),
+        _ => list_of(serde_json::from_value(json.clone()).ok()?),
+    }
 }
 
 fn list_of(entries: Vec<(String, Json)>) -> Option<Value> {
