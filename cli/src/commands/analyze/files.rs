@@ -90,10 +90,10 @@ pub(super) fn write(
         if number > MAX_CLASSES {
             continue;
         }
-        let diagram = SequenceDiagram::of(&class.example, operations);
+        let diagram = SequenceDiagram::of(class.example, operations);
         file(&format!("class-{number}.puml"), &diagram.plantuml())?;
         file(&format!("class-{number}.svg"), &diagram.svg())?;
-        let tree = Graph::of_trace(&class.example, operations);
+        let tree = Graph::of_trace(class.example, operations);
         file(&format!("class-{number}-calls.dot"), &tree.dot())?;
     }
     file("classes.jsonl", &list)
