@@ -22,7 +22,7 @@ pub struct Parcel {
     selection: Option<Arc<[u32]>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct ParcelContent {
     chunk: DecodedChunk,
     identity: Option<ChunkIdentity>,
@@ -264,6 +264,14 @@ impl Parcel {
             is_redelivered: content.is_redelivered,
             receipt: content.receipt.clone(),
         })
+    }
+
+    /// Returns all records of the chunk, selected or not, and a parcel that only keeps the receipt.
+    /// If a clone has the records as well, they are copied.
+    pub fn into_batch(self) -> (RecordBatch, Self) {
+        let receipt = self.without_records();
+        let content = Arc::unwrap_or_clone(self.chunk);
+        (content.chunk.batch, receipt)
     }
 
     /// Marks the delivery as not processed: it will be given back. For errors of a stage.

@@ -346,9 +346,10 @@ impl Source {
             match self.step(Instant::now() + TICK)? {
                 Step::Chunk(parcel) => {
                     dirty = true;
-                    if let Err(error) = stage.accept(parcel.clone()) {
-                        parcel.fail();
-                        drop(parcel);
+                    let receipt = parcel.without_records();
+                    if let Err(error) = stage.accept(parcel) {
+                        receipt.fail();
+                        drop(receipt);
                         self.settle_done()?;
                         return Err(error);
                     }

@@ -12,8 +12,10 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 #[cfg(doc)]
+use crate::Overflow;
+#[cfg(doc)]
 use baler_common::container::LossReason;
-use baler_common::record::{NO_TIMESTAMP, Record, RecordRef, RowWriter, Schema};
+use baler_common::record::{NO_TIMESTAMP, Record, RecordBatch, RecordRef, RowWriter, Schema};
 use baler_common::transport::{ChunkIdentity, ChunkWriter};
 use baler_connector_kieker::types::KiekerMetadataRecord;
 
@@ -34,7 +36,7 @@ pub use installed::{emit, installed, shutdown_installed};
 #[cfg(feature = "samplers")]
 pub(crate) use sampling::WeakController;
 pub use settings::StartError;
-pub(crate) use settings::{Settings, WAIT_TIME};
+pub(crate) use settings::{Settings, WAIT_TIME, WholeBatches};
 
 /// How long the collector continues after the last handle was dropped without a shutdown.
 const GRACE_AFTER_DROP: Duration = Duration::from_secs(5);
@@ -84,6 +86,7 @@ struct Handle {
     metadata: Option<KiekerMetadataRecord>,
     hostname: Box<str>,
     identity: ChunkIdentity,
+    whole: Option<WholeBatches>,
     switch: Arc<Switch>,
     #[cfg(feature = "samplers")]
     samplers: Arc<Samplers>,
@@ -132,6 +135,7 @@ impl Controller {
         metadata: Option<KiekerMetadataRecord>,
         hostname: Box<str>,
         identity: ChunkIdentity,
+        whole: Option<WholeBatches>,
         switch: Arc<Switch>,
     ) -> Self {
         let handle = Handle {
@@ -139,6 +143,7 @@ impl Controller {
             metadata,
             hostname,
             identity,
+            whole,
             switch,
             #[cfg(feature = "samplers")]
             samplers: Arc::default(),
@@ -183,6 +188,33 @@ impl Controller {
     pub fn emit_as_is(&self, record: RecordRef<'_>) -> bool {
         let timestamp = record.timestamp().unwrap_or(NO_TIMESTAMP);
         self.emit_row(record.schema(), timestamp, |row| record.fields().write(row))
+    }
+
+    /// Emits the records of a batch as they are, as [`emit_as_is`](Self::emit_as_is) does for each;
+    /// returns the number of accepted ones. For forwarding batches of one thread, in their order.
+    ///
+    /// A batch with at least half the records or bytes of a chunk, and not more than a chunk, becomes
+    /// a chunk of its own without a copy of its records. The call then waits until the collector has
+    /// taken the batch before. This needs a single lane, [`Overflow::Block`], and neither
+    /// [`memory`](ControllerBuilder::memory) nor [`auto_chunks`](ControllerBuilder::auto_chunks).
+    /// All strings of the batch are in the chunk, whether a record has them or not.
+    ///
+    /// Records that the same thread emits in other ways afterwards may come before the batch.
+    pub fn emit_batch(&self, batch: RecordBatch) -> usize {
+        let shared = self.shared();
+        if !cfg!(feature = "enable") || !shared.is_enabled() {
+            return 0;
+        }
+        let records = batch.len();
+        if self.handle.whole.is_some_and(|it| it.is_chunk(&batch)) {
+            return match shared.queues.hand_over(batch) {
+                true => records,
+                false => 0,
+            };
+        }
+        shared.queues.handover().wait_until_free();
+        let records = batch.records();
+        records.filter(|record| self.emit_as_is(*record)).count()
     }
 
     /// Emits a record of a type known only at run time, whose fields `write` appends in the schema's

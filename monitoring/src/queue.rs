@@ -20,6 +20,7 @@ mod block_reader;
 mod budget;
 mod emit;
 mod flat_rows;
+mod handover;
 mod reentrance;
 mod set;
 #[cfg(test)]

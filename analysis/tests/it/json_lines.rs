@@ -323,15 +323,27 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Lines with the same keys, whose values are one of two.
+fn alike_lines() -> impl Strategy<Value = Vec<Value>> {
+    let keys = prop::collection::hash_map("[ab]|type|json|\"|", [any_json(), any_json()], 0..4);
+    let lines = prop::collection::vec(any::<[bool; 4]>(), 1..8);
+    (keys, lines).prop_map(|(keys, lines)| {
+        let line = |which: [bool; 4]| {
+            let members = keys.iter().zip(which);
+            let members = members.map(|((key, [first, second]), is_first)| {
+                let value = if is_first { first } else { second };
+                (key.clone(), value.clone())
+            });
+            Value::Object(members.collect())
+        };
+        lines.into_iter().map(line).collect()
+    })
+}
+
 proptest! {
     #[test]
-    fn any_objects_come_back(
-        lines in prop::collection::vec(prop::collection::hash_map("[ab]|type|json|", any_json(), 0..4), 1..12),
-    ) {
-        let lines: Vec<_> = lines
-            .into_iter()
-            .map(|map| Value::Object(map.into_iter().collect()))
-            .collect();
+    fn any_objects_come_back(lines in prop::collection::vec(alike_lines(), 1..6)) {
+        let lines = lines.concat();
         let texts: Vec<_> = lines.iter().map(Value::to_string).collect();
         for (line, (_, fields)) in lines.iter().zip(round_trip(texts.iter().map(|text| &**text))) {
             prop_assert!(is_equal(&value(&line.to_string()), &value(&fields)), "{line} became {fields}");
@@ -381,12 +393,17 @@ proptest! {
 
     #[test]
     fn exactly_the_lines_that_are_not_json_are_refused(
+        before in prop::sample::select(&["0", "0.5", "\"a\"", "true", "null", "[0]", "{\"a\":0}"][..]),
         parts in prop::collection::vec(prop::sample::select(PARTS), 0..6),
         is_member in any::<bool>(),
     ) {
+        let (mut inference, mut batch) = (Inference::new("type"), BatchBuilder::new());
+        for _ in 0..2 {
+            inference.add(&format!("{{\"a\":{before}}}"), None, &mut batch).unwrap();
+        }
         let parts = parts.concat();
         let line = if is_member { format!("{{\"a\":{parts}}}") } else { parts };
-        let added = Inference::new("type").add(&line, None, &mut BatchBuilder::new());
+        let added = inference.add(&line, None, &mut batch);
         let refused = match added {
             Err(LineError::Syntax(error)) => Some(error.to_string()),
             _ => None,

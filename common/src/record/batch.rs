@@ -25,6 +25,7 @@ use super::strings::StringTable;
 pub use builder::{BatchBuilder, FieldColumn};
 pub use error::PushError;
 pub(crate) use string_index::StringKeys;
+use word_rows::TIME_BYTES;
 pub use word_rows::WordRun;
 
 /// Records in order, held as one [`Table`] a type.
@@ -167,6 +168,16 @@ impl RecordBatch {
     /// The strings of all records.
     pub fn strings(&self) -> &StringTable {
         &self.strings
+    }
+
+    /// Returns an upper estimate of the encoded size, as
+    /// [`BatchBuilder::estimated_bytes`] does.
+    pub fn estimated_bytes(&self) -> usize {
+        let tables = self.tables.iter().map(|table| {
+            let columns = table.columns.iter().map(Column::row_bytes);
+            columns.sum::<usize>() + table.len() * TIME_BYTES
+        });
+        tables.sum::<usize>() + self.strings.text_bytes()
     }
 
     /// The records in the order in which they were emitted.

@@ -170,6 +170,21 @@ impl Column {
         }
     }
 
+    /// Returns the bytes of its values in rows, with 8 for an integer of any width.
+    pub(super) fn row_bytes(&self) -> usize {
+        match self {
+            Self::Bool(values) => values.len(),
+            Self::Bytes(column) => column.ends.len() * 4 + column.data.len(),
+            Self::Char(values) => values.len() * 4,
+            Self::Enum(values) | Self::F32(values) | Self::String(values) => values.len() * 4,
+            Self::F64(values) | Self::Unsigned(values) => values.len() * 8,
+            Self::List(column) => column.ends.len() * 4 + column.items.row_bytes(),
+            Self::Optional(column) => column.positions.len() + column.present.row_bytes(),
+            Self::Record(column) => column.fields.iter().map(Self::row_bytes).sum(),
+            Self::Signed(values) => values.len() * 8,
+        }
+    }
+
     /// Removes every value, keeping the memory.
     pub(super) fn clear(&mut self) {
         self.truncate(0);

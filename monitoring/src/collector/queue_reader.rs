@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use baler_common::record::RecordBatch;
+
 use crate::queue::{BlockReader, QueueSet, ThreadQueue};
 
 /// Visits the threads' queues one after the other.
@@ -21,13 +23,19 @@ pub(super) struct QueueReader {
     mark: Option<u64>,
     /// Whether a thread found no room before this round.
     is_pressed: bool,
+    /// Whether there was a whole batch before this round.
+    has_batch: bool,
     /// The block being read. It stays charged to the budget until it is read to its end.
     pub(super) block: BlockReader,
 }
 
 /// The fill positions of the queues at some time.
 #[derive(Debug)]
-pub(super) struct QueuePositions(Vec<(Arc<ThreadQueue>, u64)>);
+pub(super) struct QueuePositions {
+    queues: Vec<(Arc<ThreadQueue>, u64)>,
+    /// The number of whole batches so far.
+    batches: u64,
+}
 
 impl QueueReader {
     pub(super) fn new(set: Arc<QueueSet>) -> Self {
@@ -38,12 +46,15 @@ impl QueueReader {
             next: 0,
             mark: None,
             is_pressed: false,
+            has_batch: false,
             block: BlockReader::default(),
         }
     }
 
     /// Learns of new queues and starts a round. The shared queue comes first.
     pub(super) fn start_round(&mut self) {
+        // What was emitted before the batch is in the queues by now, and this round takes it.
+        self.has_batch = self.set.handover().has_batch();
         self.is_pressed = self.set.begin_round(&mut self.known, &mut self.queues);
         self.next = 0;
         self.mark = None;
@@ -72,18 +83,27 @@ impl QueueReader {
     pub(super) fn positions(&mut self) -> QueuePositions {
         self.set.refresh(&mut self.known, &mut self.queues);
         let queues = self.queues.iter();
-        QueuePositions(
-            queues
+        let (batches, _) = self.set.handover().passed();
+        QueuePositions {
+            queues: queues
                 .map(|queue| (Arc::clone(queue), queue.appended()))
                 .collect(),
-        )
+            batches,
+        }
+    }
+
+    /// Takes the whole batch that was there before the round, at the round's end.
+    pub(super) fn take_batch(&mut self) -> Option<RecordBatch> {
+        let has_batch = std::mem::take(&mut self.has_batch);
+        has_batch.then(|| self.set.handover().take()).flatten()
     }
 
     /// Whether all rows up to these positions were taken.
     pub(super) fn has_passed(&self, positions: &QueuePositions) -> bool {
         !self.block.is_reading()
+            && self.set.handover().passed().1 >= positions.batches
             && positions
-                .0
+                .queues
                 .iter()
                 .all(|(queue, mark)| queue.taken() >= *mark)
     }

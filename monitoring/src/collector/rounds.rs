@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use baler_common::container::LossReason;
 use baler_common::number::to_u64;
-use baler_common::record::PushError;
+use baler_common::record::{PushError, RecordBatch};
 use bytes::Bytes;
 
 use super::calls;
@@ -43,6 +43,11 @@ impl Collector {
             }
         }
         self.in_round = false;
+        if let Some(batch) = self.queues.take_batch() {
+            found = true;
+            self.close(0, ClosedBy::Flush, false);
+            self.ship_whole(batch);
+        }
         self.drained_at = self.round_began;
         let enough = self.rule.tick() / 2;
         self.rate
@@ -227,6 +232,16 @@ impl Collector {
                 self.dispatch
                     .take_apart(number, batch, problem, reason, last);
             }
+        }
+    }
+
+    /// Makes a chunk of a whole batch.
+    fn ship_whole(&mut self, batch: RecordBatch) {
+        self.closed += to_u64(batch.len());
+        self.shared.ledger.closed(batch.estimated_bytes());
+        let reason = ClosedBy::Records;
+        if let Err(problem) = self.dispatch.ship(0, &batch, reason, false) {
+            self.dispatch.take_apart(0, batch, problem, reason, false);
         }
     }
 

@@ -323,7 +323,14 @@ impl ControllerBuilder {
             shared: Arc::clone(&shared),
             switch: Arc::clone(&switch),
         };
-        let controller = Controller::new(Arc::clone(&shared), metadata, hostname, identity, switch);
+        let controller = Controller::new(
+            Arc::clone(&shared),
+            metadata,
+            hostname,
+            identity,
+            settings.whole_batches(),
+            switch,
+        );
         if !cfg!(feature = "enable") {
             controller.never_run();
             return Ok(controller);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use baler_common::number::to_usize;
+use baler_common::record::RecordBatch;
 use baler_common::transport::{OutboxSettings, RetryPolicy};
 
 use crate::collector::Tuning;
@@ -68,6 +69,23 @@ const MAX_LANES: usize = 4_096;
 pub(super) struct Division {
     pub(super) queue_bytes: usize,
     pub(super) unconfirmed_bytes: usize,
+}
+
+/// Which batches become chunks as they are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WholeBatches {
+    chunk_records: usize,
+    chunk_bytes: usize,
+}
+
+impl WholeBatches {
+    /// Whether a batch is about a chunk. The estimate of its bytes is an upper one.
+    pub(super) fn is_chunk(self, batch: &RecordBatch) -> bool {
+        let (records, bytes) = (batch.len(), batch.estimated_bytes());
+        records <= self.chunk_records
+            && bytes <= self.chunk_bytes.saturating_mul(2)
+            && (records >= self.chunk_records / 2 || bytes >= self.chunk_bytes)
+    }
 }
 
 /// A setting is not possible, or the operating system cannot start another thread.
@@ -175,6 +193,18 @@ impl Settings {
     }
 
     /// Returns the limits of the collector's choice, if it chooses.
+    /// Returns which batches become chunks as they are, if any.
+    pub(super) fn whole_batches(&self) -> Option<WholeBatches> {
+        let is_possible = self.lanes <= 1
+            && self.max_latency.is_none()
+            && self.memory.is_none()
+            && self.overflow == Overflow::Block;
+        is_possible.then_some(WholeBatches {
+            chunk_records: self.chunk_records,
+            chunk_bytes: self.chunk_bytes,
+        })
+    }
+
     pub(super) fn tuning(&self, division: &Division) -> Option<Tuning> {
         self.max_latency.map(|max_latency| Tuning {
             max_latency,

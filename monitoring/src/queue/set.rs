@@ -4,12 +4,14 @@ use std::fmt;
 use std::sync::{Arc, PoisonError};
 
 use baler_common::container::LossReason;
+use baler_common::record::RecordBatch;
 use baler_common::transport::Notify;
 
 use super::barrier;
 use super::block::Block;
 use super::budget::{Budget, Overflow};
-use super::reentrance::{self, Inside};
+use super::handover::Handover;
+use super::reentrance::{self, Inside, admit};
 use super::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 use super::thread_queue::{Outcome, QueueCounts, ThreadQueue};
 use crate::fork::Process;
@@ -25,6 +27,8 @@ pub(crate) struct QueueSet {
     changes: AtomicU64,
     /// Takes records that a thread emits after its thread-local storage is gone.
     pub(super) aside: Arc<ThreadQueue>,
+    /// Takes whole batches.
+    handover: Handover,
     ages: AtomicU64,
     /// The number of threads with a queue.
     threads: AtomicUsize,
@@ -72,6 +76,7 @@ impl QueueSet {
             }),
             changes: AtomicU64::new(1),
             aside,
+            handover: Handover::default(),
             ages: AtomicU64::new(0),
             threads: AtomicUsize::new(0),
             unread: AtomicUsize::new(0),
@@ -152,7 +157,24 @@ impl QueueSet {
             queue.close();
         }
         drop(registry);
+        self.handover.close();
         self.budget.wake_waiters();
+    }
+
+    /// Passes a whole batch to the collector when that has taken the one before; returns whether it
+    /// was accepted. What the thread has emitted before it stays before it.
+    pub(crate) fn hand_over(&self, batch: RecordBatch) -> bool {
+        let Some(_inside) = admit(self.key) else {
+            return false;
+        };
+        let is_accepted = self.handover.put(batch);
+        self.wake_collector();
+        is_accepted
+    }
+
+    /// The place of whole batches.
+    pub(crate) fn handover(&self) -> &Handover {
+        &self.handover
     }
 
     /// Counts a record that was refused.
@@ -268,6 +290,7 @@ impl QueueSet {
         for queue in &registry.queues {
             queue.count(&mut counts);
         }
+        self.handover.count(&mut counts);
         let reentrant = reentrance::counted(self.key) - self.reentrant_before;
         counts.emitted += reentrant;
         counts.lost.add(LossReason::Reentrant, reentrant);

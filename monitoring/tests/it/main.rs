@@ -5,6 +5,7 @@
 #![cfg(feature = "enable")]
 
 mod auto;
+mod batches;
 mod closing;
 mod conservation;
 #[cfg(feature = "macros")]

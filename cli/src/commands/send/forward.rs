@@ -48,7 +48,13 @@ impl Forwarding<'_> {
         observed.receives(self.source.watch());
         let mut patience = Patience::new(endpoint, self.give_up, observation.quiet);
         let held = Held::default();
-        let mut stage: Box<dyn Stage + '_> = Box::new(Forward { shipper, held });
+        // Filters leave strings in a batch that its records no longer have.
+        let is_whole = self.condition.is_none() && self.fields.is_none();
+        let mut stage: Box<dyn Stage + '_> = Box::new(Forward {
+            shipper,
+            is_whole,
+            held,
+        });
         if let Some(fields) = self.fields {
             stage = Box::new(fields.narrow(stage));
         }
@@ -105,6 +111,8 @@ pub(in crate::commands) fn add_filtered(
 /// Emits records unchanged, and releases their chunks when all emitted records are confirmed.
 struct Forward<'a> {
     shipper: &'a Shipper,
+    /// Whether chunks come here as they were.
+    is_whole: bool,
     held: Held,
 }
 
@@ -113,14 +121,23 @@ impl Stage for Forward<'_> {
         "send"
     }
 
-    fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
-        for (_, record) in parcel.records() {
-            if !self.shipper.controller.emit_as_is(record) && self.shipper.should_stop() {
-                return Err(AnalysisError::stage(
-                    self.name(),
-                    "ended before a chunk was sent",
-                ));
-            }
+    fn accept(&mut self, mut parcel: Parcel) -> Result<(), AnalysisError> {
+        let (controller, records) = (&self.shipper.controller, parcel.len());
+        let sent = if self.is_whole {
+            let (batch, receipt) = parcel.into_batch();
+            parcel = receipt;
+            controller.emit_batch(batch)
+        } else {
+            let records = parcel.records();
+            records
+                .filter(|(_, record)| controller.emit_as_is(*record))
+                .count()
+        };
+        if sent < records && self.shipper.should_stop() {
+            return Err(AnalysisError::stage(
+                self.name(),
+                "ended before a chunk was sent",
+            ));
         }
         self.held.push(parcel);
         if self.held.len() >= MAX_HELD {

@@ -18,6 +18,8 @@
 //! records with the same name and another schema. So a missing key differs from null. The JSON sink
 //! writes each line back with equal keys and values.
 
+mod alike;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
@@ -28,8 +30,10 @@ use baler_common::record::{
 };
 use foldhash::HashMap;
 
+use alike::LastLine;
+
 use crate::lines::error::LineError;
-use crate::lines::json::{Json, JsonKind, JsonLine, JsonMemory, Number};
+use crate::lines::json::{Json, JsonKind, JsonLine, JsonMemory, Number, plain_bytes};
 
 /// The most sets of keys of one place in the lines of a type. Objects with further sets are kept as
 /// text.
@@ -59,6 +63,8 @@ pub struct Inference {
     room: Room,
     has_origin: bool,
     json: JsonMemory,
+    /// The last line, unless it was kept as text.
+    last: Option<LastLine>,
     /// The shapes of the current line's objects, and its values.
     shapes: Vec<u32>,
     row: Vec<u8>,
@@ -112,6 +118,7 @@ impl Inference {
             },
             has_origin: false,
             json: JsonMemory::default(),
+            last: None,
             shapes: Vec::new(),
             row: Vec::new(),
         }
@@ -135,21 +142,25 @@ impl Inference {
         origin: Option<&Origin<'_>>,
         batch: &mut BatchBuilder,
     ) -> Result<(), LineError> {
-        let line = JsonLine::parse(line, std::mem::take(&mut self.json))?;
-        let added = self.add_line(&line, origin, batch);
+        let mut line = JsonLine::new(line, std::mem::take(&mut self.json));
+        let added = self.add_line(&mut line, origin, batch);
         self.json = line.into_memory();
         added
     }
 
     fn add_line(
         &mut self,
-        line: &JsonLine<'_>,
+        line: &mut JsonLine<'_>,
         origin: Option<&Origin<'_>>,
         batch: &mut BatchBuilder,
     ) -> Result<(), LineError> {
+        let origin = origin.filter(|_| self.has_origin);
+        if let Some(schema) = self.alike(line, origin) {
+            return Ok(batch.push_row(&schema, NO_TIMESTAMP, &self.row)?);
+        }
+        line.parse()?;
         let object = line.json().and_then(Object::of);
         let object = object.ok_or(LineError::NoObject)?;
-        let origin = origin.filter(|_| self.has_origin);
         let name = object.members().find(|it| it.key() == &*self.type_field);
         let name = match name.map(Json::kind) {
             Some(JsonKind::Text(name)) if is_name(name) => name,
@@ -169,6 +180,10 @@ impl Inference {
             true => None,
             false => line_type.row(object, origin, &mut self.room, (shapes, row)),
         };
+        match &schema {
+            Some(schema) => LastLine::note(&mut self.last, &line_type.name, shapes, schema),
+            None => self.last = None,
+        }
         let schema = schema.unwrap_or_else(|| {
             row.clear();
             let text = match origin {
@@ -179,6 +194,18 @@ impl Inference {
             Arc::clone(&line_type.opaque)
         });
         Ok(batch.push_row(&schema, NO_TIMESTAMP, row)?)
+    }
+
+    /// Makes a row of a line that is like the last one; returns its schema.
+    fn alike(
+        &mut self,
+        line: &mut JsonLine<'_>,
+        origin: Option<&Origin<'_>>,
+    ) -> Option<Arc<Schema>> {
+        let last = self.last.as_ref()?;
+        let line_type = self.types.get_mut(last.repeated()?)?;
+        let expected = (&*self.type_field, last);
+        line_type.alike(line, expected, origin, (&mut self.shapes, &mut self.row))
     }
 }
 
@@ -311,6 +338,8 @@ struct Shapes(Vec<Shape>);
 #[derive(Debug)]
 struct Shape {
     keys: Box<[Box<str>]>,
+    /// Whether JSON needs no escapes in them.
+    has_plain_keys: bool,
     /// One for each key.
     places: Box<[Place]>,
 }
@@ -381,6 +410,9 @@ impl Shapes {
         }
         let mut shape = Shape {
             keys: object.members().map(|it| it.key().into()).collect(),
+            has_plain_keys: object
+                .members()
+                .all(|it| plain_bytes(it.key().as_bytes()) == it.key().len()),
             places: object.members().map(|_| Place::default()).collect(),
         };
         shape.widen(object, room);

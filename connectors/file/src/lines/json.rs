@@ -1,4 +1,4 @@
-//! A line of JSON as a list of its values, which keep their text.
+//! A line of JSON as a list of its values, which keep their text, or value by value.
 
 use std::borrow::Cow;
 
@@ -10,16 +10,6 @@ const MAX_NESTING: usize = 6;
 
 /// The memory for more values is not kept for the next line.
 const KEPT_NODES: usize = 4_096;
-
-/// A line.
-#[derive(Debug)]
-pub(super) struct JsonLine<'a> {
-    /// Each value comes before the values inside it.
-    nodes: Vec<Node<'a>>,
-    /// Whether a text has half of a surrogate pair. JSON allows it, but text in UTF-8 cannot have
-    /// it.
-    pub(super) has_lone_surrogate: bool,
-}
 
 /// A value of a line.
 #[derive(Debug, Default)]
@@ -69,47 +59,6 @@ pub(super) enum Number {
 #[derive(Debug, Default)]
 pub(super) struct JsonMemory(Vec<Node<'static>>);
 
-impl<'a> JsonLine<'a> {
-    /// Parses a line.
-    pub(super) fn parse(line: &'a str, memory: JsonMemory) -> Result<Self, serde_json::Error> {
-        let mut parser = Parser {
-            text: line,
-            at: 0,
-            nodes: memory.0,
-            has_lone_surrogate: false,
-        };
-        match parser.line() {
-            Some(()) => Ok(Self {
-                nodes: parser.nodes,
-                has_lone_surrogate: parser.has_lone_surrogate,
-            }),
-            // This parser finds that a line is wrong; the other one says where.
-            None => match serde_json::from_str::<&RawValue>(line) {
-                Err(error) => Err(error),
-                Ok(_) => Err(serde::de::Error::custom(
-                    "it is, but its parser does not take it",
-                )),
-            },
-        }
-    }
-
-    /// Returns the value that the line is.
-    pub(super) fn json(&self) -> Option<Json<'_, 'a>> {
-        let (node, inside) = self.nodes.split_first()?;
-        Some(Json { node, inside })
-    }
-
-    /// Returns the memory, empty.
-    pub(super) fn into_memory(mut self) -> JsonMemory {
-        if self.nodes.capacity() > KEPT_NODES {
-            return JsonMemory::default();
-        }
-        self.nodes.clear();
-        // An empty list is collected in its own memory.
-        JsonMemory(self.nodes.into_iter().map(|_| Node::default()).collect())
-    }
-}
-
 impl<'n, 'a> Json<'n, 'a> {
     /// Returns the value as it was written.
     pub(super) fn text(self) -> &'a str {
@@ -137,23 +86,101 @@ impl<'n, 'a> Json<'n, 'a> {
     }
 }
 
-/// Parses a text from its beginning to its end. Its functions return `None` if it is not JSON.
-struct Parser<'a> {
+/// Parses a line from its beginning to its end, as a whole or value by value. The functions that take
+/// something return `None` if it does not come next.
+#[derive(Debug)]
+pub(super) struct JsonLine<'a> {
     text: &'a str,
     at: usize,
+    /// Each value comes before the values inside it.
     nodes: Vec<Node<'a>>,
-    has_lone_surrogate: bool,
+    /// Whether a text has half of a surrogate pair. JSON allows it, but text in UTF-8 cannot have
+    /// it.
+    pub(super) has_lone_surrogate: bool,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> JsonLine<'a> {
+    pub(super) fn new(text: &'a str, memory: JsonMemory) -> Self {
+        Self {
+            text,
+            at: 0,
+            nodes: memory.0,
+            has_lone_surrogate: false,
+        }
+    }
+
+    /// Returns the memory, empty.
+    pub(super) fn into_memory(mut self) -> JsonMemory {
+        if self.nodes.capacity() > KEPT_NODES {
+            return JsonMemory::default();
+        }
+        self.nodes.clear();
+        // An empty list is collected in its own memory.
+        JsonMemory(self.nodes.into_iter().map(|_| Node::default()).collect())
+    }
+
+    /// Parses the whole line, whatever was taken before.
+    pub(super) fn parse(&mut self) -> Result<(), serde_json::Error> {
+        self.at = 0;
+        if self.line().is_some() {
+            return Ok(());
+        }
+        // This parser finds that a line is wrong; the other one says where.
+        match serde_json::from_str::<&RawValue>(self.text) {
+            Err(error) => Err(error),
+            Ok(_) => Err(serde::de::Error::custom(
+                "it is, but its parser does not take it",
+            )),
+        }
+    }
+
+    /// Returns the value that was parsed last.
+    pub(super) fn json(&self) -> Option<Json<'_, 'a>> {
+        let (node, inside) = self.nodes.split_first()?;
+        Some(Json { node, inside })
+    }
+
     fn line(&mut self) -> Option<()> {
         self.skip_space();
-        self.value(Cow::default(), 0)?;
+        self.any(0)?;
+        self.end()
+    }
+
+    /// Takes the end of the line.
+    pub(super) fn end(&mut self) -> Option<()> {
         self.skip_space();
         self.rest().is_empty().then_some(())
     }
 
-    /// Takes a value; `depth` counts the arrays and objects around it.
+    /// Takes any value; [`Self::json`] returns it. `depth` counts the arrays and objects around it.
+    pub(super) fn any(&mut self, depth: usize) -> Option<()> {
+        self.nodes.clear();
+        self.value(Cow::default(), depth)
+    }
+
+    /// Takes a key that is written without escapes, and the colon behind it.
+    pub(super) fn key(&mut self, key: &str) -> Option<()> {
+        let rest = self
+            .rest()
+            .strip_prefix(b"\"")?
+            .strip_prefix(key.as_bytes())?;
+        rest.starts_with(b"\"").then_some(())?;
+        self.at += key.len() + 2;
+        self.colon()
+    }
+
+    fn colon(&mut self) -> Option<()> {
+        self.skip_space();
+        self.take(b':').then_some(())?;
+        self.skip_space();
+        Some(())
+    }
+
+    /// Returns the next byte.
+    pub(super) fn next(&self) -> Option<u8> {
+        self.rest().first().copied()
+    }
+
     fn value(&mut self, key: Cow<'a, str>, depth: usize) -> Option<()> {
         let (start, position) = (self.at, self.nodes.len());
         let kind = match self.rest().first()? {
@@ -171,9 +198,7 @@ impl<'a> Parser<'a> {
             b'[' => JsonKind::Array(self.items(b']', |it| it.value(Cow::default(), depth + 1))?),
             b'{' => JsonKind::Object(self.items(b'}', |it| {
                 let key = it.string()?;
-                it.skip_space();
-                it.take(b':').then_some(())?;
-                it.skip_space();
+                it.colon()?;
                 it.value(key, depth + 1)
             })?),
             _ => JsonKind::Number(self.number()?),
@@ -210,7 +235,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes text in quotes. Text without escapes is borrowed.
-    fn string(&mut self) -> Option<Cow<'a, str>> {
+    pub(super) fn string(&mut self) -> Option<Cow<'a, str>> {
         let start = self.at;
         self.take(b'"').then_some(())?;
         let mut has_escapes = false;
@@ -242,7 +267,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn number(&mut self) -> Option<Number> {
+    pub(super) fn number(&mut self) -> Option<Number> {
         let start = self.at;
         self.take(b'-');
         let has_leading_zero = self.rest().first() == Some(&b'0');
@@ -278,14 +303,14 @@ impl<'a> Parser<'a> {
         is_next.then_some(kind)
     }
 
-    fn skip_space(&mut self) {
+    pub(super) fn skip_space(&mut self) {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.rest().first() {
             self.at += 1;
         }
     }
 
     /// Takes this byte if it comes next; returns whether it does.
-    fn take(&mut self, byte: u8) -> bool {
+    pub(super) fn take(&mut self, byte: u8) -> bool {
         let is_next = self.rest().first() == Some(&byte);
         self.at += usize::from(is_next);
         is_next
@@ -298,7 +323,7 @@ impl<'a> Parser<'a> {
 
 /// Returns the number of bytes before the first quote, backslash or control character. It looks at
 /// eight bytes at a time, since text is most of a line.
-fn plain_bytes(bytes: &[u8]) -> usize {
+pub(super) fn plain_bytes(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
     let mut plain = 0;
     while let Some(word) = bytes.get(plain..).and_then(<[u8]>::first_chunk) {
