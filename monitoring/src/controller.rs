@@ -205,14 +205,16 @@ impl Controller {
         if !cfg!(feature = "enable") || !shared.is_enabled() {
             return 0;
         }
-        let records = batch.len();
-        if self.handle.whole.is_some_and(|it| it.is_chunk(&batch)) {
-            return match shared.queues.hand_over(batch) {
-                true => records,
-                false => 0,
-            };
+        if let Some(_inside) = queue::enter() {
+            let records = batch.len();
+            if self.handle.whole.is_some_and(|it| it.is_chunk(&batch)) {
+                return match shared.queues.hand_over(batch) {
+                    true => records,
+                    false => 0,
+                };
+            }
+            shared.queues.handover().wait_until_free();
         }
-        shared.queues.handover().wait_until_free();
         let records = batch.records();
         records.filter(|record| self.emit_as_is(*record)).count()
     }

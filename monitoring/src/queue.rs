@@ -57,7 +57,7 @@ pub(crate) use emit::{push, push_record};
 pub(crate) use flat_rows::MAX_ROWS;
 pub(crate) use reentrance::Inside;
 pub use reentrance::{Suppressed, suppress};
-pub(crate) use reentrance::{admit, count as count_reentrant};
+pub(crate) use reentrance::{admit, count as count_reentrant, enter};
 pub(crate) use set::QueueSet;
 pub(crate) use thread_block::append_call;
 #[cfg(unix)]

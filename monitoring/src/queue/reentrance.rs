@@ -25,15 +25,20 @@ static LOST: [AtomicU64; COUNTS] = [const { AtomicU64::new(0) }; COUNTS];
 /// Marks the calling thread as inside, so that it may take locks to append to the queues with this
 /// key. Returns `None`, and counts a lost record, if the thread may not emit.
 pub(crate) fn admit(key: u64) -> Option<Inside> {
-    let inside = if DEPTH.get() > 0 {
-        None
-    } else {
-        Inside::enter()
-    };
+    let inside = enter();
     if inside.is_none() {
         count(key);
     }
     inside
+}
+
+/// As [`admit`], but counts nothing.
+pub(crate) fn enter() -> Option<Inside> {
+    if DEPTH.get() > 0 {
+        None
+    } else {
+        Inside::enter()
+    }
 }
 
 /// Counts a record that the queues with this key refused; 0 stands for no queues.

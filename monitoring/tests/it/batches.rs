@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use baler_common::container::LossReason;
 use baler_common::record::{BatchBuilder, RecordBatch};
-use baler_monitoring::{Controller, ControllerBuilder, FlushError, Overflow};
+use baler_monitoring::{Controller, ControllerBuilder, FlushError, Overflow, suppress};
 
 use crate::support::{Medium, Mode, PATIENCE, assert_chunks_add_up, await_that, beat, plain};
 
@@ -112,4 +112,17 @@ fn a_batch_waits_for_the_one_before_and_a_shutdown_ends_the_wait() {
     assert_eq!(report.delivered() + undelivered, accepted, "{report}");
     assert!(undelivered >= 100, "{report}");
     assert_eq!(controller.emit_batch(batch(0..100)), 0);
+}
+
+/// As a hook on the collector's thread, which must not wait for itself.
+#[test]
+fn a_suppressed_thread_emits_no_batch_and_each_record_counts() {
+    let medium = Medium::new(Mode::Prompt);
+    let controller = forwarding(&medium).start().unwrap();
+    let suppressed = suppress();
+    assert_eq!(controller.emit_batch(batch(0..90)), 0);
+    drop(suppressed);
+    let report = controller.shutdown(PATIENCE);
+    assert_eq!(report.dropped().get(LossReason::Reentrant), 90, "{report}");
+    assert_eq!(report.emitted(), 90);
 }

@@ -37,7 +37,7 @@ pub(crate) struct Cutter {
     /// The places after the last whole lines.
     pub(crate) places: HashMap<FileKey, Mark>,
     /// Lines that are too long and have not ended.
-    long: HashMap<Option<FileKey>, LongLine>,
+    long: foldhash::HashMap<Option<FileKey>, LongLine>,
     /// The file of the last line, its name, and a name of its content.
     file: Option<FileKey>,
     log: PathBuf,
@@ -75,7 +75,7 @@ impl Cutter {
             damaged_bytes: 0,
             counts: counts.map(|name| (name, 0)).into(),
             places: HashMap::new(),
-            long: HashMap::new(),
+            long: foldhash::HashMap::default(),
             file: None,
             log: config.path.clone(),
             content_id: String::new(),

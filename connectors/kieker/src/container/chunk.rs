@@ -37,7 +37,7 @@ pub struct KiekerChunk {
     string_bytes: usize,
     /// Whether a record's type is not one of Kieker's own.
     has_own_types: bool,
-    /// The number of bytes that the last chunk needed.
+    /// The number of bytes that the next chunk should need, by the last one.
     expected: usize,
 }
 
@@ -107,7 +107,8 @@ impl KiekerChunk {
         let record_bytes = bytes.len() - HEAD_BYTES;
         let tail = string_bytes + 16;
         bytes.reserve(tail);
-        self.expected = bytes.len() + tail;
+        // With some room, so that a slightly larger chunk is not copied as it grows.
+        self.expected = (bytes.len() + tail) / 8 * 9;
         varint::write(&mut bytes, to_u64(strings.len()));
         for string in strings {
             varint::text(&mut bytes, &string);

@@ -385,18 +385,22 @@ impl TypeRecords {
 
 /// Decodes the values at these places, and moves the places behind them.
 #[inline]
-fn values<const N: usize, T>(
+fn values<const N: usize, T: Clone + Default>(
     records: &Cursor<'_>,
     places: &mut [usize],
     reading: &'static str,
     column: &mut Vec<T>,
     mut decode: impl FnMut([u8; N], usize) -> Result<T, DecodeErrorKind>,
 ) -> Result<(), DecodeError> {
-    column.reserve_exact(places.len());
-    for place in places {
-        let at = records.after(*place);
-        let value = decode(at.clone().array(reading)?, *place);
-        column.push(value.map_err(|kind| at.error(reading, kind))?);
+    let bytes = records.clone().take_rest();
+    column.resize(places.len(), T::default());
+    for (value, place) in column.iter_mut().zip(places) {
+        let at = || records.after(*place);
+        let found = match bytes.get(*place..).and_then(<[u8]>::first_chunk) {
+            Some(found) => *found,
+            None => at().array(reading)?,
+        };
+        *value = decode(found, *place).map_err(|kind| at().error(reading, kind))?;
         *place += N;
     }
     Ok(())
