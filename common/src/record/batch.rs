@@ -25,7 +25,6 @@ use super::strings::StringTable;
 pub use builder::{BatchBuilder, FieldColumn};
 pub use error::PushError;
 pub(crate) use string_index::StringKeys;
-use word_rows::TIME_BYTES;
 pub use word_rows::WordRun;
 
 /// Records in order, held as one [`Table`] a type.
@@ -175,7 +174,7 @@ impl RecordBatch {
     pub fn estimated_bytes(&self) -> usize {
         let tables = self.tables.iter().map(|table| {
             let columns = table.columns.iter().map(Column::row_bytes);
-            columns.sum::<usize>() + table.len() * TIME_BYTES
+            columns.sum::<usize>() + size_of_val(table.timestamps())
         });
         tables.sum::<usize>() + self.strings.text_bytes()
     }

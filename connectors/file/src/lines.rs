@@ -8,6 +8,7 @@ mod inference;
 mod input;
 mod json;
 mod line;
+mod origin;
 mod reader;
 
 use baler_common::transport::uri::UriError;
@@ -15,8 +16,9 @@ use baler_common::transport::{Browse, Medium, ReaderFactory, Readership};
 
 pub use config::{Format, LinesConfig};
 pub use error::LineError;
-pub use inference::{Inference, Origin};
+pub use inference::Inference;
 pub use line::{TEXT_FIELD, TEXT_NAME, chunk_of_line};
+pub use origin::Origin;
 pub use reader::LinesReader;
 
 /// The scheme of JSON lines.

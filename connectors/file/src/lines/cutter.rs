@@ -11,9 +11,9 @@ use bytes::Bytes;
 
 use crate::lines::config::LinesConfig;
 use crate::lines::error::LineError;
-use crate::lines::inference::Origin;
 use crate::lines::input::OpenInput;
 use crate::lines::line::{Records, trimmed};
+use crate::lines::origin::Origin;
 
 /// A batch with this many records, or bytes, is full. The last record may go beyond.
 const FULL_RECORDS: usize = 1_024;

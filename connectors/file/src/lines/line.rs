@@ -11,7 +11,8 @@ use baler_common::transport::ChunkIdentity;
 use crate::lines::config::Format;
 use crate::lines::error::LineError;
 use crate::lines::headers::first_identity;
-use crate::lines::inference::{Inference, Origin, origin_fields, write_origin};
+use crate::lines::inference::Inference;
+use crate::lines::origin::{Origin, origin_fields, write_origin};
 
 /// The name of the record type of text, unless a URI names another one.
 pub const TEXT_NAME: &str = "text";

@@ -1,14 +1,15 @@
 //! Lines with the keys and types of the line before, which is what most lines are.
 //!
 //! Such a line becomes a row while it is parsed, without a list of its values. That halves the
-//! instructions of a line. Whatever differs is left to [`Inference::add`], which starts over.
+//! instructions of a line. Whatever differs is left to `Inference::add`, which starts over.
 
 use std::sync::Arc;
 
 use baler_common::record::{RowWriter, Schema};
 
-use super::{Kind, LineType, Misfit, Origin, Place, Shapes, write_origin};
+use super::shapes::{Kind, LineType, Misfit, Place, Shapes};
 use crate::lines::json::JsonLine;
+use crate::lines::origin::{Origin, write_origin};
 
 /// The line before.
 #[derive(Debug)]
