@@ -191,7 +191,7 @@ impl Controller {
     }
 
     /// Emits the records of a batch as they are, as [`emit_as_is`](Self::emit_as_is) does for each;
-    /// returns the number of accepted ones. For forwarding batches of one thread, in their order.
+    /// returns the number of accepted ones. The batches of one thread keep their order.
     ///
     /// A batch with at least half the records or bytes of a chunk, and not more than a chunk, becomes
     /// a chunk of its own without a copy of its records. The call then waits until the collector has

@@ -53,7 +53,7 @@ impl QueueReader {
 
     /// Learns of new queues and starts a round. The shared queue comes first.
     pub(super) fn start_round(&mut self) {
-        // What was emitted before the batch is in the queues by now, and this round takes it.
+        // Records that were emitted before the batch are in the queues, and this round takes them.
         self.has_batch = self.set.handover().has_batch();
         self.is_pressed = self.set.begin_round(&mut self.known, &mut self.queues);
         self.next = 0;

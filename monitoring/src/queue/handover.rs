@@ -1,7 +1,7 @@
 //! Whole batches on their way to the collector, past the queues.
 //!
-//! A program that passes records on has them in batches already. Through a queue, each record of
-//! them becomes a row and a part of a batch again; that is a quarter of the program's time.
+//! A program that passes records on has them in batches already. In a queue, each record becomes a
+//! row, and then a part of a batch again. That takes a quarter of the program's CPU time.
 
 use std::sync::PoisonError;
 
@@ -11,7 +11,7 @@ use baler_common::record::RecordBatch;
 use super::sync::{Condvar, Mutex, MutexGuard};
 use super::thread_queue::QueueCounts;
 
-/// The place of one batch: the collector takes it before the next one comes.
+/// Holds one batch until the collector takes it.
 #[derive(Debug, Default)]
 pub(crate) struct Handover {
     place: Mutex<Place>,

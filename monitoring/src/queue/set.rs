@@ -27,7 +27,7 @@ pub(crate) struct QueueSet {
     changes: AtomicU64,
     /// Takes records that a thread emits after its thread-local storage is gone.
     pub(super) aside: Arc<ThreadQueue>,
-    /// Takes whole batches.
+    /// Holds a whole batch for the collector.
     handover: Handover,
     ages: AtomicU64,
     /// The number of threads with a queue.
@@ -162,7 +162,7 @@ impl QueueSet {
     }
 
     /// Passes a whole batch to the collector when that has taken the one before; returns whether it
-    /// was accepted. What the thread has emitted before it stays before it.
+    /// was accepted. Records that the thread has emitted before keep their place before it.
     pub(crate) fn hand_over(&self, batch: RecordBatch) -> bool {
         let is_accepted = self.handover.put(batch);
         self.wake_collector();

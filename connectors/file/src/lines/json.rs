@@ -119,7 +119,7 @@ impl<'a> JsonLine<'a> {
         JsonMemory(self.nodes.into_iter().map(|_| Node::default()).collect())
     }
 
-    /// Parses the whole line, whatever was taken before.
+    /// Parses the whole line, also after some of its values were taken.
     pub(super) fn parse(&mut self) -> Result<(), serde_json::Error> {
         self.at = 0;
         if self.line().is_some() {

@@ -1,7 +1,7 @@
-//! Lines with the keys and types of the line before, which is what most lines are.
+//! Lines with the keys and types of the two lines before. Most lines have them.
 //!
 //! Such a line becomes a row while it is parsed, without a list of its values. It then takes a
-//! quarter fewer instructions. Whatever differs is left to `Inference::add`, which starts over.
+//! quarter fewer instructions. `Inference::add` parses other lines from their beginning.
 
 use std::sync::Arc;
 
@@ -23,14 +23,14 @@ pub(super) struct LastLine {
     is_repeated: bool,
 }
 
-/// What a line should be.
+/// The type and the shapes that the line should have.
 struct Expected<'a> {
     type_field: &'a str,
     last: &'a LastLine,
 }
 
 impl LastLine {
-    /// Notes a line that was not read here.
+    /// Notes a line that was parsed as a list of values.
     pub(super) fn note(last: &mut Option<Self>, name: &str, shapes: &[u32], schema: &Arc<Schema>) {
         match last {
             Some(last) if Arc::ptr_eq(&last.schema, schema) => last.is_repeated = true,
