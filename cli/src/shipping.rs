@@ -156,12 +156,16 @@ impl Shipper {
         loop {
             match self.controller.flush(POLL_INTERVAL * 4) {
                 Ok(()) => return Ok(()),
-                Err(FlushError::Timeout) if let Some(why) = self.medium.why_given_up() => {
+                Err(FlushError::Timeout | FlushError::Stopped)
+                    if let Some(why) = self.medium.why_given_up() =>
+                {
                     return Err(why);
                 }
-                Err(FlushError::Timeout)
+                // The watch ends the collector at the deadline.
+                Err(error @ (FlushError::Timeout | FlushError::Stopped))
                     if self.shutdown.is_requested()
-                        && self.shutdown.deadline() <= Instant::now() =>
+                        && (error == FlushError::Stopped
+                            || self.shutdown.deadline() <= Instant::now()) =>
                 {
                     return Err("the deadline came before everything was confirmed".to_owned());
                 }

@@ -34,6 +34,7 @@ impl RelayProcess {
     }
 
     /// Starts it between a source that listens at no port, and this target.
+    #[cfg(all(feature = "kafka", feature = "otlp"))]
     pub(crate) fn between(from: &str, to: &str) -> Self {
         let args = ["relay", "--from", from, "--to", to, "--format", "json"];
         Self {

@@ -23,9 +23,14 @@ pub(super) struct LastLine {
     is_repeated: bool,
 }
 
-/// The type and the shapes that the line should have.
-struct Expected<'a> {
+/// A line that becomes a row while it is parsed.
+struct Reading<'a, 'line, 'row> {
+    line: &'a mut JsonLine<'line>,
+    /// The shapes of the objects so far.
+    shapes: &'a mut Vec<u32>,
+    row: RowWriter<'row>,
     type_field: &'a str,
+    /// The line that it should be like.
     last: &'a LastLine,
 }
 
@@ -62,10 +67,15 @@ impl LineType {
     ) -> Option<Arc<Schema>> {
         shapes.clear();
         row.clear();
-        let mut writer = RowWriter::new(row);
-        let expected = Expected { type_field, last };
         line.skip_space();
-        match self.shapes.read(line, 0, &expected, shapes, &mut writer) {
+        let mut reading = Reading {
+            line,
+            shapes,
+            row: RowWriter::new(row),
+            type_field,
+            last,
+        };
+        match reading.object(&mut self.shapes, 0) {
             Ok(()) => {}
             Err(Misfit::New) => return None,
             Err(Misfit::Mixed) => {
@@ -73,6 +83,11 @@ impl LineType {
                 return None;
             }
         }
+        let Reading {
+            line,
+            row: mut writer,
+            ..
+        } = reading;
         line.end()?;
         if let Some(origin) = origin {
             write_origin(origin, &mut writer);
@@ -82,92 +97,82 @@ impl LineType {
     }
 }
 
-impl Shapes {
+impl Reading<'_, '_, '_> {
     /// Writes the values of an object with the expected shape.
-    fn read(
-        &mut self,
-        line: &mut JsonLine<'_>,
-        depth: usize,
-        expected: &Expected<'_>,
-        shapes: &mut Vec<u32>,
-        row: &mut RowWriter<'_>,
-    ) -> Result<(), Misfit> {
-        let number = *expected.last.shapes.get(shapes.len()).ok_or(Misfit::New)?;
-        shapes.push(number);
+    fn object(&mut self, known: &mut Shapes, depth: usize) -> Result<(), Misfit> {
+        let number = *self.last.shapes.get(self.shapes.len()).ok_or(Misfit::New)?;
+        self.shapes.push(number);
         let shape = usize::try_from(number)
             .ok()
-            .and_then(|at| self.0.get_mut(at));
+            .and_then(|at| known.0.get_mut(at));
         let shape = shape.filter(|it| it.has_plain_keys).ok_or(Misfit::New)?;
-        line.take(b'{').then_some(()).ok_or(Misfit::New)?;
-        line.skip_space();
+        self.take(b'{')?;
+        self.line.skip_space();
         for (at, (key, place)) in shape.keys.iter().zip(&mut shape.places).enumerate() {
             if at > 0 {
-                line.take(b',').then_some(()).ok_or(Misfit::New)?;
-                line.skip_space();
+                self.take(b',')?;
+                self.line.skip_space();
             }
-            line.key(key).ok_or(Misfit::New)?;
-            if depth == 0 && **key == *expected.type_field {
-                let name = line.string().ok_or(Misfit::New)?;
-                let is_same = place.is_text() && *name == *expected.last.name;
+            self.line.key(key).ok_or(Misfit::New)?;
+            if depth == 0 && **key == *self.type_field {
+                let name = self.line.string().ok_or(Misfit::New)?;
+                let is_same = place.is_text() && *name == *self.last.name;
                 is_same.then_some(()).ok_or(Misfit::New)?;
-                row.str(&name);
+                self.row.str(&name);
             } else {
-                place.read(line, depth + 1, expected, shapes, row)?;
+                self.value(place, depth + 1)?;
             }
-            line.skip_space();
+            self.line.skip_space();
         }
-        line.take(b'}').then_some(()).ok_or(Misfit::New)
+        self.take(b'}')
+    }
+
+    /// Writes the next value.
+    fn value(&mut self, place: &mut Place, depth: usize) -> Result<(), Misfit> {
+        match (&mut place.kind, self.line.next()) {
+            (Kind::Text, Some(b'"')) => {
+                let text = self.line.string().ok_or(Misfit::New)?;
+                if place.is_nullable {
+                    self.row.some();
+                }
+                self.row.str(&text);
+                Ok(())
+            }
+            (Kind::Number(numbers), Some(b'-' | b'0'..=b'9')) => {
+                let number = self.line.number().ok_or(Misfit::New)?;
+                let fits = numbers.with(number) == *numbers;
+                fits.then_some(()).ok_or(Misfit::New)?;
+                if place.is_nullable {
+                    self.row.some();
+                }
+                numbers.write(number, &mut self.row);
+                Ok(())
+            }
+            (Kind::Object(known), Some(b'{')) => {
+                if place.is_nullable {
+                    self.row.some();
+                }
+                self.object(known, depth)
+            }
+            _ => {
+                self.line.any(depth).ok_or(Misfit::New)?;
+                let json = self.line.json().ok_or(Misfit::New)?;
+                let here = self.shapes.len();
+                place.write(json, self.shapes, &mut self.row)?;
+                let last = self.last.shapes.get(here..self.shapes.len());
+                let is_same = last == self.shapes.get(here..);
+                is_same.then_some(()).ok_or(Misfit::New)
+            }
+        }
+    }
+
+    fn take(&mut self, byte: u8) -> Result<(), Misfit> {
+        self.line.take(byte).then_some(()).ok_or(Misfit::New)
     }
 }
 
 impl Place {
     fn is_text(&self) -> bool {
         !self.is_nullable && matches!(self.kind, Kind::Text)
-    }
-
-    /// Writes the next value.
-    fn read(
-        &mut self,
-        line: &mut JsonLine<'_>,
-        depth: usize,
-        expected: &Expected<'_>,
-        shapes: &mut Vec<u32>,
-        row: &mut RowWriter<'_>,
-    ) -> Result<(), Misfit> {
-        match (&mut self.kind, line.next()) {
-            (Kind::Text, Some(b'"')) => {
-                let text = line.string().ok_or(Misfit::New)?;
-                if self.is_nullable {
-                    row.some();
-                }
-                row.str(&text);
-                Ok(())
-            }
-            (Kind::Number(numbers), Some(b'-' | b'0'..=b'9')) => {
-                let number = line.number().ok_or(Misfit::New)?;
-                let fits = numbers.with(number) == *numbers;
-                fits.then_some(()).ok_or(Misfit::New)?;
-                if self.is_nullable {
-                    row.some();
-                }
-                numbers.write(number, row);
-                Ok(())
-            }
-            (Kind::Object(known), Some(b'{')) => {
-                if self.is_nullable {
-                    row.some();
-                }
-                known.read(line, depth, expected, shapes, row)
-            }
-            _ => {
-                line.any(depth).ok_or(Misfit::New)?;
-                let json = line.json().ok_or(Misfit::New)?;
-                let here = shapes.len();
-                self.write(json, shapes, row)?;
-                let last = expected.last.shapes.get(here..shapes.len());
-                let is_same = last == shapes.get(here..);
-                is_same.then_some(()).ok_or(Misfit::New)
-            }
-        }
     }
 }
