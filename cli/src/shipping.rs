@@ -12,6 +12,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use baler_analysis::AnalysisError;
 use baler_common::container::{Compression, NativeSerializer};
 use baler_common::transport::RetryPolicy;
 use baler_connector_file::spool::{SpoolRoute, SpoolWatch};
@@ -38,6 +39,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long the last chunk may take when it has no record.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The name of the stage that sends, in errors.
+pub(crate) const STAGE: &str = "send";
 
 /// A controller, with a watch over its medium and over signals.
 pub(crate) struct Shipper {
@@ -151,15 +155,15 @@ impl Shipper {
     ///
     /// # Errors
     ///
-    /// A record was lost, or its arrival is unknown.
-    pub(crate) fn flush(&self) -> Result<(), String> {
+    /// A record was lost, or its arrival is unknown, or the deadline came first.
+    pub(crate) fn flush(&self) -> Result<(), AnalysisError> {
         loop {
             match self.controller.flush(POLL_INTERVAL * 4) {
                 Ok(()) => return Ok(()),
                 Err(FlushError::Timeout | FlushError::Stopped)
                     if let Some(why) = self.medium.why_given_up() =>
                 {
-                    return Err(why);
+                    return Err(AnalysisError::stage(STAGE, why));
                 }
                 // The watch ends the collector at the deadline.
                 Err(error @ (FlushError::Timeout | FlushError::Stopped))
@@ -167,10 +171,10 @@ impl Shipper {
                         && (error == FlushError::Stopped
                             || self.shutdown.deadline() <= Instant::now()) =>
                 {
-                    return Err("the deadline came before everything was confirmed".to_owned());
+                    return Err(AnalysisError::Stalled { stage: STAGE });
                 }
                 Err(FlushError::Timeout) => {}
-                Err(error) => return Err(error.to_string()),
+                Err(error) => return Err(AnalysisError::stage(STAGE, error.to_string())),
             }
         }
     }

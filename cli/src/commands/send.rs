@@ -61,11 +61,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     // A medium that was given up explains why the source stopped, not the other way round.
     let document = json!({ "source": figures });
     let (_, code) = shipper.conclude(observation, args.format, document)?;
-    sent.map_err(|failure| match code {
-        // The deadline came first.
-        Code::Incomplete if shutdown.is_requested() => Failure::new(code, failure.message),
-        _ => failure,
-    })?;
+    sent?;
     fields.as_ref().map_or(Ok(()), Fields::check)?;
     Ok(match code {
         Code::Done if report.quarantined > 0 || missing > 0 || report.reader.removals > 0 => {

@@ -180,19 +180,24 @@ fn signals_end_every_command_with_the_code_of_the_table() {
 
 /// The records stay at their source: 75.
 #[test]
-fn a_signal_while_the_target_of_send_is_away_names_the_deadline() {
+fn a_signal_while_a_target_is_away_names_the_deadline() {
     let folder = tempfile::tempdir().unwrap();
     let from = file_uri(&folder.path().join("from"));
     output(&["generate", "--to", &from, "--records", "10k"]);
-    let timeout = ["--shutdown-timeout", "1s"];
-    let away = ["send", "--from", &from, "--to", "tcp://127.0.0.1:1"];
-    let mut process = Background::start(&[&timeout[..], &away].concat());
-    process.wait_for_message("waiting for");
-    process.signal("TERM");
-    let (status, _, told) = process.end();
-    assert_eq!(status.code(), Some(75), "{told}");
-    let why = "send: the deadline came before everything was confirmed";
-    assert!(told.contains(why), "{told}");
+    let commands: [&[&str]; 2] = [
+        &["send", "--from", &from],
+        &["replay", &from, "--where", "eoi >= 0"],
+    ];
+    for command in commands {
+        let settings = ["--shutdown-timeout", "1s", "--to", "tcp://127.0.0.1:1"];
+        let mut process = Background::start(&[command, &settings].concat());
+        process.wait_for_message("waiting for");
+        process.signal("TERM");
+        let (status, _, told) = process.end();
+        assert_eq!(status.code(), Some(75), "{command:?}: {told}");
+        let why = "send: the output took nothing more until the deadline";
+        assert!(told.contains(why), "{command:?}: {told}");
+    }
 }
 
 /// The rest of a source stays there, and everything that was taken is delivered: 75.

@@ -14,7 +14,7 @@ use crate::observe::Observation;
 use crate::output::figures::{named_counts, not_kept};
 use crate::output::{self, Progress};
 use crate::patience::Patience;
-use crate::shipping::Shipper;
+use crate::shipping::{STAGE, Shipper};
 
 /// The maximum number of source chunks that wait for the confirmation of their records. It is below
 /// the source's demand, so that further chunks are received meanwhile.
@@ -118,7 +118,7 @@ struct Forward<'a> {
 
 impl Stage for Forward<'_> {
     fn name(&self) -> &'static str {
-        "send"
+        STAGE
     }
 
     fn accept(&mut self, mut parcel: Parcel) -> Result<(), AnalysisError> {
@@ -134,10 +134,7 @@ impl Stage for Forward<'_> {
                 .count()
         };
         if sent < records && self.shipper.should_stop() {
-            return Err(AnalysisError::stage(
-                self.name(),
-                "ended before a chunk was sent",
-            ));
+            return Err(AnalysisError::Stalled { stage: STAGE });
         }
         self.held.push(parcel);
         if self.held.len() >= MAX_HELD {
@@ -150,9 +147,7 @@ impl Stage for Forward<'_> {
         if self.held.is_empty() {
             return Ok(());
         }
-        self.shipper
-            .flush()
-            .map_err(|message| AnalysisError::stage("send", message))?;
+        self.shipper.flush()?;
         self.held.release_all();
         Ok(())
     }
