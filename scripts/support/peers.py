@@ -48,8 +48,8 @@ FIGURES = [
     Figure("binary", "Kieker's binary log -> receive", RATE, "Kieker", 10, False),
     Figure("tcp", "Kieker's TCP -> receive", RATE, "Kieker", 8, False),
     Figure("relay text", "Kieker's text log -> relay --to null:", RATE, "", 5, False),
-    Figure("kieker 32", "Kieker's container at 32 to RabbitMQ", MILLION, "", 0.45),
-    Figure("kieker 1024", "Kieker's container at 1,024 to RabbitMQ", MILLION, "", 0.25),
+    Figure("kieker 32", "Kieker's container at 32 to RabbitMQ", MILLION, "Kieker", 0.45),
+    Figure("kieker 1024", "Kieker's container at 1,024 to RabbitMQ", MILLION, "Kieker", 0.25),
     Figure("amqp 32", "chunks of 32 to RabbitMQ, by single messages", TIMES, "", 15, False),
     Figure("kafka 32", "chunks of 32 to Kafka, by single messages", TIMES, "", 5, False),
     Figure("kafka 1024", "chunks of 1,024 to Kafka, by single messages", TIMES, "", 12, False),
@@ -357,12 +357,25 @@ def sweep(peers, target, containers, sizes):
 def rabbitmq(peers):
     if not peers.amqp:
         return {}
-    million = sweep(peers, f"{peers.amqp}?queue=peers-{peers.run}", "kieker,native", "32,1024")
-    single = million["pipelined", None]
+
+    def baler():
+        return sweep(peers, f"{peers.amqp}?queue=peers-{peers.run}", "kieker,native", "32,1024")
+
+    def kieker():
+        few, many = EXECUTIONS // peers.scale, 3 * EXECUTIONS // peers.scale
+
+        def cpu(number, size):
+            return use(["java", "-jar", peers.kieker, "amqp", peers.amqp, "peers", number, size]).cpu
+
+        # The difference is without the start of the virtual machine.
+        return {size: (cpu(many, size) - cpu(few, size)) / (many - few) * 1e6 for size in (32, 1024)}
+
+    million, theirs = peers.both(baler, peers.kieker and kieker)
+    theirs = theirs or {}
     return {
-        "kieker 32": (million["kieker", 32], None),
-        "kieker 1024": (million["kieker", 1024], None),
-        "amqp 32": (single / million["baler", 32], None),
+        "kieker 32": (million["kieker", 32], theirs.get(32)),
+        "kieker 1024": (million["kieker", 1024], theirs.get(1024)),
+        "amqp 32": (million["pipelined", None] / million["baler", 32], None),
     }
 
 

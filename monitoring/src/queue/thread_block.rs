@@ -118,19 +118,37 @@ impl OpenBlock {
         self.tag.set(tag);
     }
 
-    /// Returns the slot of a type, or the slot where it may be remembered, and its marked address.
-    ///
-    /// If another type has the slot, the next one is tried. If two types shared one slot, each of
-    /// their records would be slow.
+    /// Returns the slots where a type may be remembered, by its marked address. If another type has
+    /// the first one, the next one is tried. If two types shared one slot, each of their records
+    /// would be slow.
     #[inline(always)]
-    fn type_slot(&self, schema: &Arc<Schema>, mark: usize) -> Option<(&Cell<(usize, u8)>, usize)> {
-        let address = Arc::as_ptr(schema).addr() | mark;
-        let first = (address >> 4) ^ mark;
-        let mut slots = (0..TYPES).filter_map(|offset| self.types.get((first + offset) % TYPES));
-        let usable = slots.find(|slot| [address, 0].contains(&slot.get().0));
-        let slot = usable.or_else(|| self.types.get(first % TYPES));
-        slot.map(|slot| (slot, address))
+    fn type_slots(&self, address: usize) -> impl Iterator<Item = &Cell<(usize, u8)>> {
+        let first = (address >> 4) ^ (address & FLAT);
+        (0..TYPES).filter_map(move |offset| self.types.get((first + offset) % TYPES))
     }
+
+    /// Returns the number of a type that is remembered.
+    #[inline(always)]
+    fn number_of(&self, address: usize) -> Option<u8> {
+        let mut slots = self.type_slots(address);
+        let slot = slots.find(|slot| slot.get().0 == address);
+        slot.map(|slot| slot.get().1)
+    }
+
+    /// Remembers the number of a type.
+    fn remember(&self, address: usize, number: u8) {
+        let mut slots = self.type_slots(address);
+        let usable = slots.find(|slot| [address, 0].contains(&slot.get().0));
+        if let Some(slot) = usable.or_else(|| self.type_slots(address).next()) {
+            slot.set((address, number));
+        }
+    }
+}
+
+/// Returns the address of a type with its mark.
+#[inline(always)]
+fn marked(schema: &Arc<Schema>, mark: usize) -> usize {
+    Arc::as_ptr(schema).addr() | mark
 }
 
 /// While it lives, only its creator appends on this thread, so the creator may take locks and
@@ -250,11 +268,7 @@ pub(super) fn append_with(
             return None;
         }
         open.enter();
-        let slot = open.type_slot(schema, mark);
-        let known = slot.map(|(slot, address)| (slot.get(), address));
-        let number =
-            known.and_then(|((known, number), address)| (known == address).then_some(number));
-        Some((open.words.get(), number))
+        Some((open.words.get(), open.number_of(marked(schema, mark))))
     });
     let Some((words, number)) = entered else {
         return false;
@@ -284,12 +298,9 @@ pub(super) fn learn_type(key: u64, schema: &Arc<Schema>, mark: usize) -> bool {
     OPEN_BLOCK.with(|open| {
         let is_it =
             open.outside_tag.get() == short_of(key) && ptr::eq(open.words.get(), block.words());
-        match open.type_slot(schema, mark) {
-            Some((slot, address)) if is_it => {
-                slot.set((address, number));
-                true
-            }
-            _ => false,
+        if is_it {
+            open.remember(marked(schema, mark), number);
         }
+        is_it
     })
 }

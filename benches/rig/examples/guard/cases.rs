@@ -24,10 +24,10 @@ use baler_analysis::traces::{TraceAnalysis, TraceSettings};
 use baler_analysis::{Parcel, Stage as _};
 use baler_connector_file::lines::{LinesConfig, LinesReader};
 use baler_connector_kieker::adaptive::Bridge;
-use baler_connector_kieker::container;
+use baler_connector_kieker::container::{self, KiekerStream, KiekerStreamEncoder};
 use baler_connector_kieker::pattern::{Dialect, PatternList};
 use baler_connector_kieker::types::{
-    AfterOperationEvent, BeforeOperationEvent, TraceMetadata, WELL_KNOWN_TYPES,
+    self, AfterOperationEvent, BeforeOperationEvent, TraceMetadata, WELL_KNOWN_TYPES,
 };
 use baler_connector_kieker::{KiekerLogConfig, KiekerLogReader, KiekerTcpConfig, KiekerTcpReader};
 use baler_connector_null::{NullConfig, NullWriter};
@@ -99,6 +99,12 @@ pub(super) const CASES: &[Case] = &[
         unit: "a record",
         times: ENCODED,
         run: || read_log("binary"),
+    },
+    Case {
+        name: "kieker-tcp",
+        unit: "a record",
+        times: ENCODED,
+        run: read_stream,
     },
     Case {
         name: "analyze",
@@ -449,6 +455,36 @@ fn read_log(format: &str) -> Result<(), Failure> {
         let config = config.map_err(Failure::cannot("name the log"))?;
         let mut reader = KiekerLogReader::open(config).map_err(Failure::cannot("open the log"))?;
         take(&mut reader, ENCODED)
+    };
+    count_last_round(&mut round, &|| {})
+}
+
+/// Makes chunks of what Kieker's TCP writer sends, as the thread of a receiver does.
+fn read_stream() -> Result<(), Failure> {
+    let (mut strings, mut records) = (Vec::new(), Vec::new());
+    let mut encoder = KiekerStreamEncoder::new();
+    for batch in &batches()? {
+        let register =
+            |id, text: &str| KiekerStreamEncoder::push_registration(id, text, &mut strings);
+        let encoded = encoder.encode(batch, register, &mut records);
+        encoded.map_err(Failure::cannot("encode a stream"))?;
+    }
+    let sent = [strings, records].concat();
+    let catalog = types::shared_catalog();
+    let mut round = || {
+        let mut stream = KiekerStream::new(Arc::clone(&catalog));
+        let mut next = header().identity;
+        let (mut start, mut taken) = (0, 0);
+        while taken < ENCODED {
+            let (bytes, step) = stream.cut(sent.get(start..).unwrap_or_default());
+            step.map_err(Failure::cannot("read a stream"))?;
+            start += bytes;
+            let chunk = stream.take_chunk();
+            let chunk = chunk.ok_or_else(|| Failure::new("the stream ends early"))?;
+            taken += u64::from(chunk.records);
+            black_box(chunk.for_every_consumer(&catalog, &mut next));
+        }
+        Ok(())
     };
     count_last_round(&mut round, &|| {})
 }
