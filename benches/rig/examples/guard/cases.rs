@@ -459,7 +459,7 @@ fn read_log(format: &str) -> Result<(), Failure> {
     count_last_round(&mut round, &|| {})
 }
 
-/// Makes chunks of what Kieker's TCP writer sends, as the thread of a receiver does.
+/// Makes chunks of a stream of Kieker's TCP writer, as the thread of a receiver does.
 fn read_stream() -> Result<(), Failure> {
     let (mut strings, mut records) = (Vec::new(), Vec::new());
     let mut encoder = KiekerStreamEncoder::new();
